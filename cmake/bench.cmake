@@ -1,0 +1,7 @@
+# One benchmark program from bench/*.cc, built on request (make bench).
+file(GLOB WEFT_BENCH CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*_bench.cc)
+find_package(benchmark)
+if(WEFT_BENCH AND benchmark_FOUND)
+  add_executable(weft_bench EXCLUDE_FROM_ALL ${WEFT_BENCH})
+  target_link_libraries(weft_bench PRIVATE weft_objects benchmark::benchmark benchmark::benchmark_main)
+endif()
