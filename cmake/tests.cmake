@@ -2,10 +2,11 @@
 find_package(GTest REQUIRED)
 find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
-add_executable(weft_tests tests/main.cc ${WEFT_TEST_SOURCES} ${WEFT_JOINED_TESTS})
+add_executable(weft_tests tests/main.cc tests/paths.cc ${WEFT_TEST_SOURCES} ${WEFT_JOINED_TESTS})
 target_link_libraries(weft_tests PRIVATE weft_objects GTest::gtest ${RAPIDCHECK_LIBRARY})
+target_include_directories(weft_tests PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(weft_tests SYSTEM PRIVATE ${RAPIDCHECK_INCLUDE})
-target_compile_definitions(weft_tests PRIVATE WEFT_BINARY="$<TARGET_FILE:weft>")
+set_source_files_properties(tests/paths.cc PROPERTIES COMPILE_DEFINITIONS "WEFT_SOURCE_DIR=\"${CMAKE_SOURCE_DIR}\";WEFT_BINARY=\"${CMAKE_BINARY_DIR}/weft\"")
 add_dependencies(weft_tests weft)
 
 set(WEFT_FOLDERS)
