@@ -6,6 +6,13 @@
 
 namespace weft {
 
+JsonBox::JsonBox() {
+  static const auto empty = std::make_shared<const Json>(Json::object());
+  value_ = empty;
+}
+JsonBox::JsonBox(const Json& value) : value_(std::make_shared<const Json>(value)) {}
+bool JsonBox::operator==(const JsonBox& other) const { return value_ == other.value_ || *value_ == *other.value_; }
+
 Result<Json> parse_json(std::string_view text, std::string_view name, int max_depth) {
   // Depth is checked before parsing: the recursive parser must not meet a bomb.
   int depth = 0;

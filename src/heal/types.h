@@ -40,7 +40,7 @@ inline constexpr std::string_view kProbeStorage = "probe_storage";
 struct Retest {
   std::string kind;               // a probe action; empty = none
   std::string target;
-  Json parameters;
+  JsonBox parameters;
   std::string measure;            // key in the probe's result, e.g. "bandwidth_ratio"
   double at_least = 0;            // pass when measure >= this
 };
@@ -49,10 +49,10 @@ struct Action {
   std::string id;                 // unique for ever: "P0012.3" (plan, step); the actuator answers by it
   std::string kind;               // of action::
   std::string target;
-  Json parameters;
+  JsonBox parameters;
   std::string why;
   std::string undo_kind;          // "" = nothing to undo
-  Json undo_parameters;
+  JsonBox undo_parameters;
   Duration timeout = seconds(60);
   int attempts = 3;               // start again (same id is idempotent; a failed effect gets a new attempt suffix "/2")
   bool best_effort = false;       // failure does not abort the plan

@@ -21,7 +21,7 @@ struct JournalEntry {
   std::string entity;
   std::string who;             // "weft", a user
   std::string why;
-  Json before, after;          // what changed
+  JsonBox before, after;          // what changed
 };
 
 struct StoredSample {
