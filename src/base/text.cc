@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -72,9 +73,51 @@ std::string strip_ansi(std::string_view s) {
   return out;
 }
 
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  std::string best, from = lower(word);
+  if (from.size() > 100) return best;
+  std::size_t best_distance = std::max<std::size_t>(1, (from.size() + 1) / 3) + 1;
+  for (const std::string& candidate : known) {
+    std::string to = lower(candidate);
+    if (to.size() >= from.size() + best_distance || from.size() >= to.size() + best_distance) continue;
+    // Optimal string alignment distance, three rows.
+    std::vector<std::size_t> older(to.size() + 1), old(to.size() + 1), row(to.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      older.swap(old), old.swap(row);
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < to.size(); ++j) {
+        row[j + 1] = std::min({old[j + 1] + 1, row[j] + 1, old[j] + (from[i] != to[j])});
+        if (i && j && from[i] == to[j - 1] && from[i - 1] == to[j]) row[j + 1] = std::min(row[j + 1], older[j - 1] + 1);
+      }
+    }
+    if (row.back() < best_distance) best_distance = row.back(), best = candidate;
+  }
+  return best;
+}
+
+std::size_t invalid_text_at(std::string_view s) {
+  for (std::size_t i = 0; i < s.size();) {
+    auto c = static_cast<unsigned char>(s[i]);
+    if (c == 0) return i;
+    if (c < 0x80) {
+      ++i;
+      continue;
+    }
+    std::size_t more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
+    if (!more || i + more >= s.size()) return i;
+    auto second = static_cast<unsigned char>(s[i + 1]);
+    if ((c == 0xE0 && second < 0xA0) || (c == 0xED && second > 0x9F) || (c == 0xF0 && second < 0x90) || (c == 0xF4 && second > 0x8F)) return i;
+    for (std::size_t k = 1; k <= more; ++k)
+      if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) return i;
+    i += more + 1;
+  }
+  return std::string_view::npos;
+}
+
 Result<std::int64_t> parse_int(std::string_view s) {
   std::int64_t v = 0;
-  std::string_view t = s.starts_with('+') ? s.substr(1) : s;
+  std::string_view t = s.starts_with('+') && !s.starts_with("+-") ? s.substr(1) : s;
   auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
   if (error != std::errc() || end != t.data() + t.size()) return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a whole number");
   return v;
@@ -82,7 +125,7 @@ Result<std::int64_t> parse_int(std::string_view s) {
 
 Result<double> parse_double(std::string_view s) {
   double v = 0;
-  std::string_view t = s.starts_with('+') ? s.substr(1) : s;
+  std::string_view t = s.starts_with('+') && !s.starts_with("+-") ? s.substr(1) : s;
   auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
   if (error != std::errc() || end != t.data() + t.size() || !std::isfinite(v)) return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a number");
   return v;

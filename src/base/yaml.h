@@ -1,5 +1,5 @@
 // YAML with line numbers and no surprises: a thin value over yaml-cpp that refuses what a person cannot have meant
-// (unknown keys, duplicate keys, nesting over 64 levels, files over 64 MiB, NUL bytes). yaml-cpp stays inside yaml.cc.
+// (unknown keys, duplicate keys, nesting over 64 levels, files over 64 MiB, bytes that are not UTF-8 text, aliases that multiply). yaml-cpp stays inside yaml.cc.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,22 @@ class Yaml {
   Result<double> number(double low, double high) const;
   Result<bool> boolean() const;
   // With units: "400G", "400 Gb/s", "2.5 m", "700 W", "10 kW", "80 GB", "64 MiB", "30s", "5m"; the suffix decides, a bare number is
-  // taken in `unit`. Returns the value in the base unit (b/s, m, W, B, s).
+  // taken in `unit`. Returns the value in the base unit (b/s, m, W, B, s). All units: base/quantity.h. Never negative, except °C.
   Result<double> quantity(std::string_view unit) const;
 
   std::unexpected<Error> error(std::string message) const;  // kInvalid at this place
 
  private:
   struct Node;
-  std::shared_ptr<const Node> node_;
+  struct Document;
+  class Builder;
+  Yaml child(const Node* node, std::string label, bool absent) const;
+  std::string shown() const;                                          // "'abc'", "a list", "nothing"
+  std::unexpected<Error> expected(const std::string& what) const;
+
+  std::shared_ptr<const Node> node_;  // of an absent value: its parent
+  std::string label_;                 // key or list position, for messages
+  bool absent_ = false;
 };
 
 }  // namespace weft
