@@ -119,7 +119,8 @@ struct Feed::Impl {
   Impl(const Snapshot& s, const telemetry::SeriesTable& t, const FeedOptions& o) : site(s), table(t), options(o) {}
 
   void emit(const char* kind, const Json& body) {
-    events.emplace_back(++last_event, fmt::format("id: {}\nevent: {}\ndata: {}\n\n", last_event, kind, dump_json(body, -1)));
+    ++last_event;
+    events.emplace_back(last_event, fmt::format("id: {}\nevent: {}\ndata: {}\n\n", last_event, kind, dump_json(body, -1)));
     while (events.size() > options.lines) events.pop_front();
     changed.notify_all();
   }
