@@ -58,6 +58,11 @@ struct Cause {
 
 struct Diagnosis {
   Instant at;
+  std::string key;              // identity of the incident over time: "D0003"
+  Instant since;                // first symptom
+  telemetry::Severity severity = telemetry::Severity::kWarning;  // kInfo: worth watching, nobody suffers
+  bool settled = false;         // enough was seen to act; before that further symptoms are awaited (seconds)
+  bool over = false;            // the symptoms are gone
   std::vector<Cause> causes;         // most likely first, at most 8
   double unknown = 1;                // rest of the probability
   bool undecided = false;            // first two too close, or a look-alike group whose splitter is not exported
