@@ -19,11 +19,50 @@ struct Parameter {
   std::string help;
 };
 
+// What all registries have in common, for `weft list` and the test that compares them with the disk.
+class RegistryBase {
+ public:
+  explicit RegistryBase(std::string kind) : kind_(std::move(kind)) { list().push_back(this); }
+  virtual ~RegistryBase() { std::erase(list(), this); }
+  RegistryBase(const RegistryBase&) = delete;
+  RegistryBase& operator=(const RegistryBase&) = delete;
+
+  const std::string& kind() const { return kind_; }
+  // Source file and name of every WEFT_REGISTER line that ran, sorted.
+  const std::vector<std::pair<std::string, std::string>>& origins() const { return origins_; }
+  // Every living registry, by kind. Complete once main has begun.
+  static std::vector<const RegistryBase*> all() {
+    std::vector<const RegistryBase*> out = list();
+    std::sort(out.begin(), out.end(), [](const RegistryBase* a, const RegistryBase* b) { return a->kind_ < b->kind_; });
+    return out;
+  }
+
+ protected:
+  void came_from(std::string file, std::string name) {
+    std::pair<std::string, std::string> origin(std::move(file), std::move(name));
+    origins_.insert(std::lower_bound(origins_.begin(), origins_.end(), origin), std::move(origin));
+  }
+
+ private:
+  std::string kind_;
+  std::vector<std::pair<std::string, std::string>> origins_;
+  // Never destroyed: registries in other files may outlive any static of this one.
+  static std::vector<const RegistryBase*>& list() {
+    static auto* registries = new std::vector<const RegistryBase*>;
+    return *registries;
+  }
+};
+
 // Entry needs a public member `std::string name`.
 template <class Entry>
-class Registry {
+class Registry : public RegistryBase {
  public:
-  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+  using RegistryBase::RegistryBase;
+
+  bool add_from(const char* file, Entry entry) {
+    came_from(file, entry.name);
+    return add(std::move(entry));
+  }
 
   bool add(Entry entry) {
     auto at = std::lower_bound(entries_.begin(), entries_.end(), entry.name,
@@ -40,7 +79,6 @@ class Registry {
   }
 
   const std::vector<Entry>& entries() const { return entries_; }
-  const std::string& kind() const { return kind_; }
 
   // "a, b, c" for messages such as "unknown topology 'x'; known: …".
   std::string names() const {
@@ -50,7 +88,6 @@ class Registry {
   }
 
  private:
-  std::string kind_;
   std::vector<Entry> entries_;
 };
 
@@ -60,4 +97,4 @@ class Registry {
 #define WEFT_REGISTER_NAME(line) WEFT_REGISTER_NAME_(line)
 // Variadic so that braces with commas pass through.
 #define WEFT_REGISTER(registry, ...) \
-  [[maybe_unused]] static const bool WEFT_REGISTER_NAME(__LINE__) = (registry).add(__VA_ARGS__)
+  [[maybe_unused]] static const bool WEFT_REGISTER_NAME(__LINE__) = (registry).add_from(__FILE__, __VA_ARGS__)
