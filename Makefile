@@ -1,0 +1,100 @@
+# Every target does the set-up it needs (Debian 12 packages through scripts/setup.sh, the web page through scripts/page.sh).
+#
+#   make build              build/weft                          make bench     benchmarks (bench/)
+#   make run [SITE=lab-32]  a site in the twin, with its page    make fuzz      FUZZ_SECONDS=120 a target
+#   make test               every fast test                     make soak      long clean runs: no false alarm
+#   make check-all          everything CI and release need      make format    clang-format in place
+#
+# JOBS=n limits parallel work; WEFT_SKIP_SETUP=1 installs nothing; WEFT_NO_PAGE=1 builds without the web page.
+SHELL := /bin/bash
+.SHELLFLAGS := -eo pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+
+SITE ?= lab-32
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 120
+CHECK_FUZZ_SECONDS ?= 20
+CTEST = ctest --output-on-failure --no-tests=error --no-label-summary -j $(JOBS)
+# ccache and mold only save time; used when they are there.
+CONFIGURE = cmake -G Ninja -S . $(shell command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) \
+  $(shell command -v mold >/dev/null && echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold) --log-level=WARNING
+SOURCES = git ls-files -co --exclude-standard -- '*.cc' '*.h' | grep -E '^(src|tests|bench|fuzz)/'
+
+.PHONY: build run test slow bench fuzz soak check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
+
+setup:
+	@scripts/setup.sh build
+
+page: setup
+	@scripts/page.sh
+
+configure: page
+	@$(CONFIGURE) -B build
+
+build: configure
+	@cmake --build build -j $(JOBS) --target weft
+
+run: build
+	@build/weft up $(SITE) $(ARGS)
+
+# The whole program and every test; the last lines are ctest's summary.
+test: configure
+	@cmake --build build -j $(JOBS)
+	@cd build && $(CTEST) -L fast
+
+slow: configure
+	@cmake --build build -j $(JOBS)
+	@cd build && if ctest -N -L slow | grep -q 'Total Tests: 0'; then echo "no slow tests"; else $(CTEST) -L slow; fi
+
+bench: page
+	@scripts/setup.sh bench
+	@$(CONFIGURE) -B build
+	@cmake --build build -j $(JOBS) --target weft_bench
+	@build/weft_bench --benchmark_repetitions=3 --benchmark_report_aggregates_only=true $(ARGS)
+
+fuzz:
+	@scripts/setup.sh fuzz
+	@cmake -G Ninja -S . -B build-fuzz -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_ASM_COMPILER=clang-19 -DWEFT_FUZZ=ON \
+	  $(shell command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) --log-level=WARNING
+	@cmake --build build-fuzz -j $(JOBS)
+	@scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS) $(TARGETS)
+
+# 30 virtual days without a fault, over seeds and sites: any isolation or incident fails it.
+soak: build
+	@build/weft scenario run scenarios/soak $(ARGS)
+
+sanitize-address: page
+	@$(CONFIGURE) -B build-address -DWEFT_SANITIZE=address,undefined
+	@cmake --build build-address -j $(JOBS)
+	@cd build-address && $(CTEST) -L fast
+
+sanitize-thread: page
+	@$(CONFIGURE) -B build-thread -DWEFT_SANITIZE=thread
+	@cmake --build build-thread -j $(JOBS)
+	@cd build-thread && $(CTEST) -L fast
+
+check-all:
+	@scripts/setup.sh build bench fuzz check
+	@$(MAKE) format-check
+	@$(MAKE) test
+	@$(MAKE) slow
+	@$(MAKE) sanitize-address
+	@$(MAKE) sanitize-thread
+	@$(MAKE) fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS)
+	@echo "check-all: all passed"
+
+format:
+	@scripts/setup.sh check
+	@$(SOURCES) | xargs clang-format -i
+
+format-check:
+	@scripts/setup.sh check
+	@$(SOURCES) | xargs clang-format --dry-run -Werror
+
+tidy: configure
+	@command -v clang-tidy >/dev/null || { echo "install clang-tidy first"; exit 3; }
+	@$(SOURCES) | grep '^src/.*\.cc$$' | xargs -P $(JOBS) -n 4 clang-tidy -p build --quiet
+
+clean:
+	rm -rf build build-address build-thread build-fuzz web/dist

@@ -1,0 +1,16 @@
+# libFuzzer targets: fuzz/<name>_fuzz.cc defines LLVMFuzzerTestOneInput and becomes fuzz_<name>; seeds lie in fuzz/corpus/<name>/.
+# Configure with clang 19 (make fuzz does): clang 14 does not have std::expected with this libstdc++.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "WEFT_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++-19 (make fuzz sets it)")
+endif()
+set(WEFT_FUZZ_FLAGS -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all)
+target_compile_options(weft_objects PRIVATE ${WEFT_FUZZ_FLAGS} -fsanitize=fuzzer-no-link)
+file(GLOB WEFT_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.cc)
+foreach(source ${WEFT_FUZZERS})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_fuzz$" "" name ${name})
+  add_executable(fuzz_${name} ${source})
+  target_compile_options(fuzz_${name} PRIVATE ${WEFT_FUZZ_FLAGS} -fsanitize=fuzzer)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  target_link_libraries(fuzz_${name} PRIVATE weft_objects)
+endforeach()
