@@ -1,0 +1,110 @@
+#include "telemetry/names.h"
+
+#include <algorithm>
+
+namespace weft::telemetry {
+namespace {
+
+using enum MetricKind;
+constexpr MetricInfo kMetrics[] = {
+    {metric::kThrottle, kGauge, "card", "bits", "0x1 idle, 0x4 software power cap are normal; 0x8 slowdown, 0x20/0x40 thermal, 0x80 brake are events", "dcgm-exporter"},
+    {metric::kEccDbe, kCounter, "card", "errors", "uncorrectable memory errors since reset", "dcgm-exporter"},
+    {metric::kEccSbe, kCounter, "card", "errors", "correctable memory errors since reset", "dcgm-exporter"},
+    {metric::kFbUsed, kGauge, "card", "MiB", "memory in use", "dcgm-exporter"},
+    {metric::kGpuTemp, kGauge, "card", "C", "core temperature; 70-75 comfortable, throttles from 84-90", "dcgm-exporter"},
+    {metric::kGpuUtil, kGauge, "card", "%", "a rank that waits in a collective also reads about 100", "dcgm-exporter"},
+    {metric::kMemTemp, kGauge, "card", "C", "memory temperature; may run far above the core", "dcgm-exporter"},
+    {metric::kNvlinkBandwidth, kGauge, "card", "MB/s", "traffic over all links of the card", "dcgm-exporter"},
+    {metric::kNvlinkCrc, kCounter, "card", "errors", "CRC flit errors, all links of the card", "dcgm-exporter"},
+    {metric::kNvlinkReplay, kCounter, "card", "replays", "link replays, all links of the card", "dcgm-exporter"},
+    {metric::kPcieWidth, kGauge, "card", "lanes", "negotiated width; judge under load", "dcgm-exporter"},
+    {metric::kPcieReplay, kCounter, "card", "replays", "PCIe replays", "dcgm-exporter"},
+    {metric::kPowerLimit, kGauge, "card", "W", "enforced power limit; the default of the model unless someone set it", "dcgm-exporter"},
+    {metric::kPower, kGauge, "card", "W", "board power", "dcgm-exporter"},
+    {metric::kRowRemapPending, kGauge, "card", "flag", "1: reset needed before the next job", "dcgm-exporter"},
+    {metric::kSmClock, kGauge, "card", "MHz", "SM clock; sinks smoothly with temperature, falls in steps on slowdown", "dcgm-exporter"},
+    {metric::kXid, kGauge, "card", "code", "last Xid; never clears, may be absent: an edge, not a level", "dcgm-exporter"},
+    {metric::kTensorActive, kGauge, "card", "ratio", "share of time the tensor pipe works", "dcgm-exporter"},
+    {metric::kPreFecBer, kGauge, "port", "ratio", "bit error ratio before FEC of the receiver on this port; PAM4 is never zero", "SONiC / NIC driver"},
+    {metric::kFecUncorrectable, kCounter, "port", "codewords", "code words FEC could not correct; a residue from bring-up is normal, growth is not", "SONiC / NIC driver"},
+    {metric::kSwState, kGauge, "switch_port", "state", "1 up, 2 down", "SONiC"},
+    {metric::kSwSpeed, kGauge, "switch_port", "Mb/s", "negotiated speed", "SONiC"},
+    {metric::kSwRxErrors, kCounter, "switch_port", "packets", "received with CRC errors", "SONiC"},
+    {metric::kSwRx, kCounter, "switch_port", "B", "bytes received", "SONiC"},
+    {metric::kSwDiscards, kCounter, "switch_port", "packets", "dropped before sending", "SONiC"},
+    {metric::kSwTx, kCounter, "switch_port", "B", "bytes sent", "SONiC"},
+    {metric::kSwPfcRx, kCounter, "switch_port", "frames", "pause frames received: the peer is slow", "SONiC"},
+    {metric::kSwPfcTx, kCounter, "switch_port", "frames", "pause frames sent", "SONiC"},
+    {metric::kSwQueue, kGauge, "switch_port", "B", "queue watermark", "SONiC"},
+    {metric::kSwEcnMarked, kCounter, "switch_port", "packets", "packets marked", "SONiC"},
+    {metric::kCpuClock, kGauge, "node", "Hz", "host CPU clock", "node_exporter / Redfish"},
+    {metric::kRxPauseSeconds, kCounter, "nic", "s", "time this NIC was paused by the switch", "node_exporter"},
+    {metric::kPrio0Tx, kCounter, "nic", "B", "bytes sent on priority 0 (lossy)", "node_exporter"},
+    {metric::kPrio3Tx, kCounter, "nic", "B", "bytes sent on priority 3 (lossless)", "node_exporter"},
+    {metric::kTxPauseSeconds, kCounter, "nic", "s", "time this NIC kept its switch port paused: slow receiver", "node_exporter"},
+    {metric::kIbDowned, kCounter, "nic", "events", "times the link went down; 8 bits on some NICs, sticks at 255", "node_exporter"},
+    {metric::kAckTimeout, kCounter, "nic", "events", "requests whose acknowledgement never came", "node_exporter"},
+    {metric::kCnpSent, kCounter, "nic", "packets", "congestion notifications sent by the receiver", "node_exporter"},
+    {metric::kEcnMarkedRx, kCounter, "nic", "packets", "packets received with the congestion mark", "node_exporter"},
+    {metric::kOutOfSequence, kCounter, "nic", "packets", "packets out of sequence at the receiver", "node_exporter"},
+    {metric::kIbRx, kCounter, "nic", "B", "bytes received", "node_exporter"},
+    {metric::kIbTx, kCounter, "nic", "B", "bytes sent", "node_exporter"},
+    {metric::kIbDiscards, kCounter, "nic", "packets", "packets the port could not send", "node_exporter"},
+    {metric::kIbRxErrors, kCounter, "nic", "packets", "packets received with errors", "node_exporter"},
+    {metric::kIbWait, kCounter, "nic", "ticks", "time with data but no credit; 32 bits on old NICs", "node_exporter"},
+    {metric::kIbRate, kGauge, "nic", "B/s", "negotiated rate", "node_exporter"},
+    {metric::kCnpHandled, kCounter, "nic", "packets", "congestion notifications handled by the sender", "node_exporter"},
+    {metric::kIbState, kGauge, "nic", "state", "4 active, 1 down", "node_exporter"},
+    {metric::kMemAvailable, kGauge, "node", "B", "free host memory", "node_exporter / Redfish"},
+    {metric::kNodePower, kGauge, "node", "W", "input power", "node_exporter / Redfish"},
+    {metric::kPsuHealthy, kGauge, "node", "supplies", "healthy power supplies", "node_exporter / Redfish"},
+    {metric::kFanRpm, kGauge, "node", "rpm", "slowest fan of the node", "node_exporter / Redfish"},
+    {metric::kInletTemp, kGauge, "node", "C", "air inlet temperature", "node_exporter / Redfish"},
+    {metric::kRxPower, kGauge, "port", "dBm", "received light", "SONiC / NIC driver"},
+    {metric::kModuleTemp, kGauge, "port", "C", "module temperature", "SONiC / NIC driver"},
+    {metric::kTxBias, kGauge, "port", "mA", "laser bias current; climbs with age", "SONiC / NIC driver"},
+    {metric::kTxPower, kGauge, "port", "dBm", "sent light", "SONiC / NIC driver"},
+    {metric::kNodeUp, kGauge, "node", "flag", "0 when the scrape fails", "node_exporter / Redfish"},
+    {metric::kCheckpointSeconds, kGauge, "job", "s", "duration of the last checkpoint", "training framework"},
+    {metric::kCommP99Seconds, kGauge, "job", "s", "the same, 99th percentile over the groups", "training framework"},
+    {metric::kCommSeconds, kGauge, "job", "s", "exposed transfer time of one dimension, mean", "training framework"},
+    {metric::kComputeSeconds, kGauge, "job", "s", "busy time, mean over ranks", "training framework"},
+    {metric::kDataSeconds, kGauge, "job", "s", "exposed data loading", "training framework"},
+    {metric::kExpertImbalance, kGauge, "job", "ratio", "tokens of the busiest expert over the mean", "training framework"},
+    {metric::kGroupSeconds, kGauge, "job", "s", "transfer time of one group", "training framework"},
+    {metric::kMfu, kGauge, "job", "ratio", "model FLOPs utilisation", "training framework"},
+    {metric::kCollectivesLaunched, kCounter, "job", "operations", "collectives launched by a rank; the hung one is behind", "training framework"},
+    {metric::kRankCompute, kGauge, "job", "s", "busy time of one rank", "training framework"},
+    {metric::kRankWait, kGauge, "job", "s", "time one rank waits in collectives", "training framework"},
+    {metric::kStepNumber, kGauge, "job", "step", "number of the finished step", "training framework"},
+    {metric::kStepSeconds, kGauge, "job", "s", "time of the finished step; first steps are 1.6-3 times longer, every 10th or so bumps", "training framework"},
+    {metric::kTpot, kGauge, "job", "s", "time per output token", "training framework"},
+    {metric::kTtft, kGauge, "job", "s", "time to first token", "training framework"},
+    {metric::kWaitSeconds, kGauge, "job", "s", "waiting for late ranks, mean", "training framework"},
+    {metric::kCoolantFlow, kGauge, "cdu", "l/min", "coolant flow", "facility"},
+    {metric::kCoolantPressure, kGauge, "cdu", "kPa", "differential pressure", "facility"},
+    {metric::kCoolantReturn, kGauge, "cdu", "C", "coolant return", "facility"},
+    {metric::kCoolantSupply, kGauge, "cdu", "C", "coolant supply", "facility"},
+    {metric::kCpuBusy, kGauge, "node", "ratio", "host CPU busy", "node_exporter / Redfish"},
+    {metric::kIoWait, kGauge, "node", "ratio", "host CPU waiting for I/O", "node_exporter / Redfish"},
+    {metric::kLeak, kGauge, "cdu", "flag", "1: a leak sensor is wet", "facility"},
+    {metric::kLlrRetries, kCounter, "port", "retries", "link-layer retries", "SONiC / NIC driver"},
+    {metric::kPumpRpm, kGauge, "cdu", "rpm", "pump speed", "facility"},
+    {metric::kRackPowerCap, kGauge, "rack", "W", "power cap of the rack", "facility"},
+    {metric::kRackPower, kGauge, "rack", "W", "rack input power", "facility"},
+    {metric::kScaleUpLinks, kGauge, "card", "links", "scale-up links in use", "dcgm-exporter"},
+    {metric::kStorageRead, kCounter, "storage", "B", "bytes read", "storage exporter"},
+    {metric::kStorageReadLatency, kGauge, "storage", "s", "latency of a read", "storage exporter"},
+    {metric::kStorageWrite, kCounter, "storage", "B", "bytes written", "storage exporter"},
+};
+
+}  // namespace
+
+std::span<const MetricInfo> metric_catalogue() { return kMetrics; }
+
+const MetricInfo* find_metric(std::string_view name) {
+  auto at = std::lower_bound(std::begin(kMetrics), std::end(kMetrics), name, [](const MetricInfo& m, std::string_view n) { return m.name < n; });
+  return at != std::end(kMetrics) && at->name == name ? at : nullptr;
+}
+
+}  // namespace weft::telemetry
