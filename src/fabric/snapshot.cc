@@ -388,6 +388,27 @@ std::size_t SnapshotBuilder::device_count() const { return core_->devices.size()
 std::size_t SnapshotBuilder::link_count() const { return core_->links.size(); }
 std::string SnapshotBuilder::name(DeviceId id) const { return core_->path(id); }
 
+DeviceId SnapshotBuilder::find(std::string_view text) const {
+  DeviceId here{0};
+  for (std::string_view part : split(text, '/')) {
+    auto name = core_->name_ids.find(part);
+    if (name == core_->name_ids.end() && (part.starts_with("gpu") || part.starts_with("npu"))) name = core_->name_ids.find("card" + std::string(part.substr(3)));
+    if (name == core_->name_ids.end()) return {};
+    DeviceId next;
+    for (std::uint32_t i = here.v + 1; i < core_->devices.size() && !next.ok(); ++i)
+      if (core_->devices[i].parent == here && core_->devices[i].name == name->second) next = DeviceId{i};
+    if (!next.ok()) return {};
+    here = next;
+  }
+  return here;
+}
+PortId SnapshotBuilder::port_of(DeviceId device, int number) const {
+  for (std::uint32_t i = 0; i < core_->ports.size(); ++i)
+    if (core_->ports[i].device == device && core_->ports[i].number == number) return PortId{i};
+  return {};
+}
+bool SnapshotBuilder::has_port(DeviceId device, int number) const { return port_of(device, number).ok(); }
+
 Result<Snapshot> SnapshotBuilder::build() && {
   Snapshot::Core& c = *core_;
   std::size_t n = c.devices.size();

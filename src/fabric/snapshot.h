@@ -212,6 +212,10 @@ class SnapshotBuilder {
   std::size_t device_count() const;
   std::size_t link_count() const;
   std::string name(DeviceId id) const;
+  // By canonical name among what was added so far; none when absent. O(devices) in the worst case: for explicit cables only.
+  DeviceId find(std::string_view name) const;
+  bool has_port(DeviceId device, int number) const;
+  PortId port_of(DeviceId device, int number) const;
 
   // Errors: two devices of one name under one parent, an alias for two devices, a domain member that does not exist.
   Result<Snapshot> build() &&;
