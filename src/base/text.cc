@@ -227,11 +227,16 @@ std::string compress_hostlist(const std::vector<std::string>& names) {
   return out;
 }
 
+namespace {
+ErrorKind open_failed(int error) {
+  return error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound : error == EISDIR ? ErrorKind::kInvalid : error == EACCES || error == EROFS ? ErrorKind::kDenied : ErrorKind::kUnavailable;
+}
+}  // namespace
+
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    ErrorKind kind = errno == ENOENT || errno == ENOTDIR ? ErrorKind::kNotFound : errno == EACCES ? ErrorKind::kDenied : ErrorKind::kUnavailable;
-    return fail(kind, std::string("cannot read: ") + std::strerror(errno), path);
+    return fail(open_failed(errno), std::string("cannot read: ") + std::strerror(errno), path);
   }
   struct stat info {};
   std::string out;
@@ -254,7 +259,7 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
 Status write_file(const std::string& path, std::string_view content) {
   std::string temporary = path + ".weft-tmp";
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail(errno == EACCES ? ErrorKind::kDenied : ErrorKind::kUnavailable, std::string("cannot write: ") + std::strerror(errno), path);
+  if (fd < 0) return fail(open_failed(errno), std::string("cannot write: ") + std::strerror(errno), path);
   std::size_t done = 0;
   while (done < content.size()) {
     ssize_t n = ::write(fd, content.data() + done, content.size() - done);

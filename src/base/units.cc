@@ -11,8 +11,10 @@ namespace weft {
 namespace {
 
 // Four significant digits at most, no trailing zeros: "2.31", "400", "12.5".
+int decimals(double v) { return std::abs(v) >= 1000 ? 0 : std::abs(v) >= 100 ? 1 : std::abs(v) >= 10 ? 2 : 3; }
+
 std::string short_number(double v) {
-  std::string s = fmt::format("{:.{}f}", v, std::abs(v) >= 1000 ? 0 : std::abs(v) >= 100 ? 1 : std::abs(v) >= 10 ? 2 : 3);
+  std::string s = fmt::format("{:.{}f}", v, decimals(v));
   if (s.find('.') != std::string::npos) {
     while (s.back() == '0') s.pop_back();
     if (s.back() == '.') s.pop_back();
@@ -22,7 +24,12 @@ std::string short_number(double v) {
 
 std::string scaled(double v, double step, const std::array<const char*, 6>& units) {
   std::size_t i = 0;
-  while (i + 1 < units.size() && std::abs(v) >= step) v /= step, ++i;
+  // As it will be shown: 1023.9 KiB is "1 MiB", not "1024 KiB".
+  auto shown = [](double x) {
+    double scale = std::pow(10, decimals(x));
+    return std::round(std::abs(x) * scale) / scale;
+  };
+  while (i + 1 < units.size() && shown(v) >= step) v /= step, ++i;
   return short_number(v) + " " + units[i];
 }
 
@@ -42,9 +49,9 @@ std::string human(Seconds s) {
   double v = std::abs(s.value());
   const char* sign = s.value() < 0 ? "-" : "";
   if (v == 0) return "0 s";
-  if (v < 1e-6) return sign + short_number(v * 1e9) + " ns";
-  if (v < 1e-3) return sign + short_number(v * 1e6) + " us";
-  if (v < 1) return sign + short_number(v * 1e3) + " ms";
+  if (v < 999.95e-9) return sign + short_number(v * 1e9) + " ns";
+  if (v < 999.95e-6) return sign + short_number(v * 1e6) + " us";
+  if (v < 999.95e-3) return sign + short_number(v * 1e3) + " ms";
   if (v < 120) return sign + short_number(v) + " s";
   if (v < 7200) return sign + short_number(v / 60) + " min";
   if (v < 172800) return sign + short_number(v / 3600) + " h";

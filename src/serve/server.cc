@@ -1,7 +1,7 @@
 #include "serve/server.h"
 
 #include <fmt/format.h>
-#include <httplib.h>
+#include "base/httplib.h"
 #include <nlohmann/json.hpp>
 
 #include <atomic>
