@@ -26,6 +26,7 @@ if [ "$(cat "$locked" 2>/dev/null)" != "$want" ]; then
   (cd web && npm ci --no-audit --no-fund --loglevel=error) >"$log" 2>&1 || failed "npm ci failed"
   echo "$want" >"$locked"
 fi
+rm -rf web/dist  # old hashed names would be embedded too
 echo "page: npm run build ..." >&2
 (cd web && npm run build) >"$log" 2>&1 || failed "npm run build failed"
 [ -f web/dist/index.html ] || failed "npm run build left no web/dist/index.html"
