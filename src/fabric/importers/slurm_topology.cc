@@ -107,17 +107,24 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       else parent[it->second] = s.device;
       o.links.push_back({s.device, it->second, Network::kScaleOut, "network", {}, {}, where});
     }
-  std::vector<int> depth(o.devices.size(), -1);  // below the root; -2 while on the way up
+  // Parents before children; what remains hangs below itself.
   auto all_switches = o.of_kind(DeviceKind::kSwitch);
-  for (std::uint32_t first : all_switches) {
-    std::vector<std::uint32_t> way;
-    std::uint32_t d = first;
-    for (; d != kNoDevice && depth[d] == -1; d = parent[d]) depth[d] = -2, way.push_back(d);
-    if (d != kNoDevice && depth[d] == -2) return fail(ErrorKind::kInvalid, fmt::format("switch {} is below itself: the Switches= lists form a loop", o.devices[d].name), o.place(o.devices[d].at));
-    int above = d == kNoDevice ? -1 : depth[d];
-    for (auto w = way.rbegin(); w != way.rend(); ++w)
-      if (depth[*w] = ++above; above > kMaxImportDepth) return fail(ErrorKind::kInvalid, fmt::format("more than {} tiers of switches above {}", kMaxImportDepth, o.devices[*w].name), o.place(o.devices[*w].at));
-  }
+  std::vector<std::vector<std::uint32_t>> below(o.devices.size());
+  std::vector<std::size_t> waits(o.devices.size(), 0);
+  for (const ObservedLink& l : o.links)
+    if (o.is(l.b, DeviceKind::kSwitch)) below[l.a].push_back(l.b), ++waits[l.b];
+  std::vector<std::uint32_t> order;
+  std::vector<int> depth(o.devices.size(), 0);
+  for (std::uint32_t d : all_switches)
+    if (!waits[d]) order.push_back(d);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (std::uint32_t child : below[order[i]]) {
+      if (depth[child] = std::max(depth[child], depth[order[i]] + 1); depth[child] > kMaxImportDepth)
+        return fail(ErrorKind::kInvalid, fmt::format("more than {} tiers of switches above {}", kMaxImportDepth, o.devices[child].name), o.place(o.devices[child].at));
+      if (--waits[child] == 0) order.push_back(child);
+    }
+  for (std::uint32_t d : all_switches)
+    if (waits[d]) return fail(ErrorKind::kInvalid, fmt::format("switch {} is below itself: the Switches= lists form a loop", o.devices[d].name), o.place(o.devices[d].at));
   std::vector<std::uint32_t> roots;
   for (std::uint32_t d : all_switches)
     if (parent[d] == kNoDevice) roots.push_back(d);
