@@ -135,14 +135,14 @@ std::string lines(const Chart& chart, double& bottom) {
   return out;
 }
 
-std::string category_labels(const Chart& chart, double slot, double at, double& bottom) {
+std::string category_labels(const Chart& chart, double left, double slot, double at, double& bottom) {
   std::size_t longest = 1;
   for (const std::string& c : chart.categories) longest = std::max<std::size_t>(longest, static_cast<std::size_t>(display_width(printable(c))));
   bool slanted = 7.0 * static_cast<double>(longest) > slot;
   std::size_t every = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil((slanted ? 13.0 : 1.0) / slot)));
   std::string out;
   for (std::size_t i = 0; i < chart.categories.size(); i += every) {
-    double x = kLeft + slot * (static_cast<double>(i) + 0.5);
+    double x = left + slot * (static_cast<double>(i) + 0.5);
     if (!slanted) out += text_at(x, at + 16, "middle", chart.categories[i]);
     else out += fmt::format("<text transform=\"translate({} {}) rotate(-40)\" text-anchor=\"end\">{}</text>\n", n(x + 4), n(at + 12), escape_html(chart.categories[i]));
   }
@@ -177,7 +177,7 @@ std::string bars(const Chart& chart, double& bottom) {
       std::string label = (chart.series[s].name.empty() ? "" : chart.series[s].name + ", ") + (g < chart.categories.size() ? chart.categories[g] : number_text(x)) + ": " + number_text(y);
       out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"var(--paper)\" stroke-width=\"0.5\"><title>{}</title></rect>\n", n(at), n(a), n(wide), n(b - a), kColours[s % kColourCount], escape_html(label));
     }
-  out += category_labels(chart, slot, kTop + kPlot, bottom);
+  out += category_labels(chart, kLeft, slot, kTop + kPlot, bottom);
   bottom += 12;
   out += axis_labels(chart, bottom);
   return out;
@@ -202,29 +202,31 @@ std::string heatmap(const Chart& chart, double& bottom) {
     }
   columns = std::max<std::size_t>(1, columns);
   std::size_t rows = std::max<std::size_t>(1, chart.series.size());
-  double slot = (kWidth - kLeft - kRight) / static_cast<double>(columns), tall = std::clamp(kPlot / static_cast<double>(rows), 3.0, 26.0);
+  double left = kLeft;  // room for the row names
+  for (const Series& s : chart.series) left = std::clamp(12 + 7.2 * display_width(printable(s.name)), left, 300.0);
+  double slot = (kWidth - left - kRight) / static_cast<double>(columns), tall = std::clamp(kPlot / static_cast<double>(rows), 3.0, 26.0);
   std::string out;
   std::size_t every = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(12 / tall)));
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     double y = kTop + tall * static_cast<double>(s);
-    if (s % every == 0) out += text_at(kLeft - 6, y + tall / 2 + 4, "end", chart.series[s].name);
+    if (s % every == 0) out += text_at(left - 6, y + tall / 2 + 4, "end", chart.series[s].name);
     for (auto [x, v] : chart.series[s].points) {
       if (!std::isfinite(x) || x < 0 || x >= static_cast<double>(columns)) continue;
       auto c = static_cast<std::size_t>(x);
       std::string label = chart.series[s].name + ", " + (c < chart.categories.size() ? chart.categories[c] : number_text(x)) + ": " + number_text(v);
       std::string fill = std::isfinite(v) ? cividis(high > low ? (v - low) / (high - low) : 0.5) : "none";
-      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", n(kLeft + slot * static_cast<double>(c)), n(y), n(slot), n(tall), fill, escape_html(label));
+      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", n(left + slot * static_cast<double>(c)), n(y), n(slot), n(tall), fill, escape_html(label));
     }
   }
   double end = kTop + tall * static_cast<double>(rows);
-  out += category_labels(chart, slot, end, bottom);
+  out += category_labels(chart, left, slot, end, bottom);
   bottom += 12;
-  out += text_at((kLeft + kWidth - kRight) / 2, bottom, "middle", chart.x_label);
+  out += text_at((left + kWidth - kRight) / 2, bottom, "middle", chart.x_label);
   if (low <= high) {
     bottom += 22;
-    for (int i = 0; i < 40; ++i) out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"10\" fill=\"{}\"/>", n(kLeft + i * 6), n(bottom - 9), cividis(i / 39.0));
-    out += text_at(kLeft - 6, bottom, "end", number_text(low));
-    out += text_at(kLeft + 246, bottom, "start", number_text(high) + (chart.y_label.empty() ? "" : "  " + chart.y_label));
+    for (int i = 0; i < 40; ++i) out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"10\" fill=\"{}\"/>", n(left + i * 6), n(bottom - 9), cividis(i / 39.0));
+    out += text_at(left - 6, bottom, "end", number_text(low));
+    out += text_at(left + 246, bottom, "start", number_text(high) + (chart.y_label.empty() ? "" : "  " + chart.y_label));
   }
   return out;
 }
