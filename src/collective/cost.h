@@ -21,6 +21,7 @@ struct GroupShape {
   Seconds inner_latency{0};        // α inside
   BytesPerSecond outer{0};         // one member's rate between HBDs
   Seconds outer_latency{0};
+  BytesPerSecond outer_single{0};  // what one flow between two HBDs reaches when the other members are silent
   bool inner_reduction = false;    // switches reduce (NVLS-like) inside
   bool outer_reduction = false;    // SHARP-like
   bool operator==(const GroupShape&) const = default;
@@ -45,11 +46,26 @@ struct Schedule {
   bool in_network = false;          // switch does the arithmetic: transfers describe the effect, not the wire
 };
 
+// One edge: `share` of the vector's bytes go from member `from` to member `to` during the phase.
+struct Edge {
+  int from, to;
+  double share;
+};
+struct Phase {
+  std::vector<Edge> edges;
+  double rounds = 0;                // messages one after another: each costs one α
+  bool all_to_all = false;          // edges left out: every member sends `uniform` of the vector to each of the others of its block of `block`
+  double uniform = 0;
+  int block = 0;
+};
+
 struct Algorithm {
   std::string name;                 // "ring"
   std::string help;
   bool (*supports)(workload::Collective kind, const GroupShape& shape);
   Cost (*cost)(workload::Collective kind, const GroupShape& shape, Bytes bytes);
+  // Bytes on the wire per phase, phases one after another; shares of the vector. What the flow model puts on links.
+  std::vector<Phase> (*phases)(workload::Collective kind, int n, int d);
   // Explicit schedule for n members (domains of d members each for hierarchical ones; d divides n). Used by the verifier and the flow model.
   Schedule (*schedule)(workload::Collective kind, int n, int d);
 };
