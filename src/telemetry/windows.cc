@@ -15,7 +15,7 @@ constexpr std::uint32_t kMinute = 6'000, kTen = 60'000;
 constexpr std::uint16_t kFirstRing = 32, kFullRing = 640;  // ten minutes at 1 Hz
 constexpr std::size_t kMinutes = 120, kTens = 576;
 
-enum Flag : std::uint8_t { kCounterFlag = 1, kTrippedFlag = 2, kSaturatedFlag = 4, kSeenFlag = 8, kEightBit = 16 };
+enum Flag : std::uint8_t { kCounterFlag = 1, kTrippedFlag = 2, kSaturatedFlag = 4, kSeenFlag = 8, kEightBit = 16, kBeyondFlag = 32 };
 
 struct Cell {
   std::uint32_t at;  // ticks since base
@@ -188,9 +188,10 @@ void Windows::append(std::span<const Sample> samples) {
       r.flags = static_cast<std::uint8_t>(top ? r.flags | kSaturatedFlag : r.flags & ~kSaturatedFlag);
     }
     double compared = r.flags & kCounterFlag ? (v != 0 ? v * 100.0 / dt : 0) : v;
-    if ((compared > r.high || compared < r.low) && !(r.flags & kTrippedFlag)) {
-      r.flags |= kTrippedFlag;
-      w.tripped.push_back(s.series);
+    bool beyond = compared > r.high || compared < r.low;
+    if (beyond || r.flags & kBeyondFlag) {
+      if (!(r.flags & kTrippedFlag)) w.tripped.push_back(s.series);
+      r.flags = static_cast<std::uint8_t>((r.flags & ~kBeyondFlag) | kTrippedFlag | (beyond ? kBeyondFlag : 0));
     }
     if (r.at && r.raw == r.raw) r.interval = r.interval ? r.interval + (static_cast<std::int32_t>(dt - r.interval) >> 3) : dt;
     r.raw = s.value, r.at = at;

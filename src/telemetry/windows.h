@@ -43,7 +43,7 @@ class Windows {
 
   // Limits on the gauge's value, or the counter's increase per second. NaN: no limit on that side. Survives until set again.
   void set_wire(SeriesId id, double low, double high);
-  // Series with a sample beyond their wire, or seen for the first time, since the last call; in id order.
+  // Series with a sample beyond their wire, or the first one back inside, since the last call; series seen for the first time. In id order.
   std::vector<SeriesId> take_tripped();
   std::vector<SeriesId> take_new();
 

@@ -118,6 +118,10 @@ TEST(Windows, WireTripsOnce) {
   EXPECT_TRUE(b.windows.take_tripped().empty());
   b.put(t, 3, 86);
   EXPECT_EQ(b.windows.take_tripped().size(), 1u);
+  b.put(t, 4, 60);  // the return counts too, once
+  EXPECT_EQ(b.windows.take_tripped().size(), 1u);
+  b.put(t, 5, 61);
+  EXPECT_TRUE(b.windows.take_tripped().empty());
 }
 
 TEST(Windows, RingForgetsAfterTenMinutesButMinutesStay) {
