@@ -14,7 +14,7 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::string_view kTopKeys[] = {"site", "title", "models", "supernodes", "scale_out", "storage_network", "storage", "management", "facility", "cables", "aliases", "unknown", "sources"};
+constexpr std::string_view kTopKeys[] = {"site", "title", "models", "supernodes", "scale_out", "storage_network", "storage", "management", "facility", "switches", "cables", "domains", "aliases", "unknown", "sources"};
 
 Result<int> count(const Yaml& from, std::string_view key, int fallback, int low, int high) {
   if (!from.has(key)) return fallback;
@@ -234,6 +234,15 @@ struct Builder {
       none.push_back({});
     }
     if (groups.empty()) return y.error("there are no nodes to connect");
+    if (y.has("topology")) {  // cabling not known: the NICs are there, with free ports
+      WEFT_ASSIGN(auto topology, y.get("topology").text());
+      if (topology == "unknown") {
+        WEFT_TRY(y.only({"topology", "nics_per_node", "nic", "prefix", "networks", "source"}));
+        for (const auto& group : groups)
+          for (DeviceId nic : group) b.add_port(nic, networks);
+        return {};
+      }
+    }
     Wiring w{b, std::move(groups), std::move(none), b.site(), prefix, networks, y};
     WEFT_TRY(run_topology(w, {"nics_per_node", "nic", "prefix", "networks"}));
     if (networks & bit(Network::kStorage)) leaves_storage = w.leaves, storage_networks = networks;
@@ -313,6 +322,49 @@ struct Builder {
       DeviceId cdu = b.add_device(DeviceKind::kCdu, b.site(), fmt::format("cdu{}", c + 1));
       cdus.push_back(cdu);
       for (int p = 0; p < pumps; ++p) b.add_device(DeviceKind::kPump, cdu, fmt::format("pump{}", p));
+    }
+    return {};
+  }
+
+  // Switches that no topology adds: their cables follow under 'cables'.
+  Status explicit_switches() {
+    for (const Yaml& item : root.get("switches").items()) {
+      WEFT_TRY(item.only({"name", "tier", "plane", "model"}));
+      if (!item.has("name")) return item.error("a switch needs 'name: NAME'");
+      WEFT_ASSIGN(auto name, item.get("name").text());
+      WEFT_ASSIGN(int tier, count(item, "tier", -1, 0, 64));
+      WEFT_ASSIGN(int plane, count(item, "plane", -1, 0, 32767));
+      std::uint32_t model = UINT32_MAX;
+      if (item.has("model")) {
+        WEFT_ASSIGN(auto model_name, item.get("model").text());
+        auto m = switch_model(model_name, models);
+        if (!m) return std::unexpected(m.error().in(item.get("model").place()));
+        model = b.add_model(*m);
+      }
+      b.add_device(DeviceKind::kSwitch, b.site(), name, model, plane, tier);
+    }
+    return {};
+  }
+
+  // Domains that no form or topology implies: {kind: hbd, name: …, members: [sn1/node1/card0, …]}.
+  Status explicit_domains() {
+    for (const Yaml& item : root.get("domains").items()) {
+      WEFT_TRY(item.only({"kind", "name", "members"}));
+      WEFT_ASSIGN(auto kind_text, item.get("kind").text());
+      std::optional<DomainKind> kind;
+      for (auto k : {DomainKind::kHbd, DomainKind::kRack, DomainKind::kPower, DomainKind::kCooling, DomainKind::kFailure, DomainKind::kScheduling})
+        if (domain_kind_name(k) == kind_text) kind = k;
+      if (!kind) return item.get("kind").error("unknown kind of domain '" + kind_text + "'; known: hbd, rack, power, cooling, failure, scheduling");
+      WEFT_ASSIGN(auto name, item.get("name").text());
+      std::vector<DeviceId> members;
+      for (const Yaml& m : item.get("members").items()) {
+        WEFT_ASSIGN(auto member, m.text());
+        DeviceId d = find(member);
+        if (!d.ok()) return m.error("no device '" + member + "' in this site");
+        members.push_back(d);
+      }
+      if (members.empty()) return item.error("a domain needs 'members: [DEVICE, …]'");
+      b.add_domain(*kind, name, std::move(members));
     }
     return {};
   }
@@ -407,7 +459,9 @@ struct Builder {
     for (const Yaml& y : root.get("storage").items()) WEFT_TRY(storage(y));
     if (root.has("management")) WEFT_TRY(management(root.get("management")));
     if (root.has("facility")) WEFT_TRY(facility(root.get("facility")));
+    WEFT_TRY(explicit_switches());
     WEFT_TRY(explicit_cables());
+    WEFT_TRY(explicit_domains());
     for (const auto& [foreign, node] : root.get("aliases").entries()) {
       WEFT_ASSIGN(auto target, node.text());
       DeviceId d = find(target);

@@ -81,6 +81,8 @@ struct Snapshot::Core {
   std::vector<LinkId> cable_first;                         // first link of a cable
   std::uint64_t hash = 0;
   std::vector<std::uint16_t> next_number;  // builder only
+  std::unordered_map<std::uint64_t, std::uint32_t> find_index;  // builder only: (parent, name) → first such device, for the first find_indexed devices
+  std::uint32_t find_indexed = 0;
 
   std::uint32_t intern(std::string_view text) {
     if (auto at = name_ids.find(text); at != name_ids.end()) return at->second;
@@ -389,16 +391,16 @@ std::size_t SnapshotBuilder::link_count() const { return core_->links.size(); }
 std::string SnapshotBuilder::name(DeviceId id) const { return core_->path(id); }
 
 DeviceId SnapshotBuilder::find(std::string_view text) const {
+  auto key = [](DeviceId parent, std::uint32_t name) { return (std::uint64_t{parent.v} << 32) | name; };
+  for (std::uint32_t& i = core_->find_indexed; i < core_->devices.size(); ++i) core_->find_index.try_emplace(key(core_->devices[i].parent, core_->devices[i].name), i);
   DeviceId here{0};
   for (std::string_view part : split(text, '/')) {
     auto name = core_->name_ids.find(part);
     if (name == core_->name_ids.end() && (part.starts_with("gpu") || part.starts_with("npu"))) name = core_->name_ids.find("card" + std::string(part.substr(3)));
     if (name == core_->name_ids.end()) return {};
-    DeviceId next;
-    for (std::uint32_t i = here.v + 1; i < core_->devices.size() && !next.ok(); ++i)
-      if (core_->devices[i].parent == here && core_->devices[i].name == name->second) next = DeviceId{i};
-    if (!next.ok()) return {};
-    here = next;
+    auto next = core_->find_index.find(key(here, name->second));
+    if (next == core_->find_index.end()) return {};
+    here = DeviceId{next->second};
   }
   return here;
 }
