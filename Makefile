@@ -93,8 +93,8 @@ format-check:
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
 
 tidy: configure
-	@command -v clang-tidy >/dev/null || { echo "install clang-tidy first"; exit 3; }
-	@$(SOURCES) | grep '^src/.*\.cc$$' | xargs -P $(JOBS) -n 4 clang-tidy -p build --quiet
+	@scripts/setup.sh tidy
+	@$(SOURCES) | grep '^src/.*\.cc$$' | xargs -P $(JOBS) -n 4 clang-tidy-19 -p build --quiet --extra-arg=-Wno-unknown-warning-option
 
 clean:
 	rm -rf build build-address build-thread build-fuzz web/dist

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that are missing for one purpose, and only those.
 #
-# usage: scripts/setup.sh [build|bench|fuzz|check]...     default: build
+# usage: scripts/setup.sh [build|bench|fuzz|check|tidy]...     default: build
 #   As root it installs; with sudo that asks nothing or on a terminal it uses sudo; otherwise it prints the command and exits 3.
 #   WEFT_SKIP_SETUP=1 skips everything (the packages come from elsewhere).
 set -euo pipefail
@@ -12,6 +12,7 @@ page="nodejs npm"
 bench="libbenchmark-dev"
 fuzz="clang-19 libclang-rt-19-dev"
 check="clang-format"
+tidy="clang-tidy-19"
 
 [ -z "${WEFT_SKIP_SETUP:-}" ] || exit 0
 cd "$(dirname "$0")/.."
@@ -23,6 +24,7 @@ for purpose in "${@:-build}"; do
     bench) wanted+=" $bench" ;;
     fuzz) wanted+=" $fuzz" ;;
     check) wanted+=" $check" ;;
+    tidy) wanted+=" $tidy" ;;
     *) sed -n '2,6p' "$0" >&2; exit 2 ;;
   esac
 done
