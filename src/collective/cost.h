@@ -21,12 +21,18 @@ struct GroupShape {
   Seconds inner_latency{0};        // α inside
   BytesPerSecond outer{0};         // one member's rate between HBDs
   Seconds outer_latency{0};
-  BytesPerSecond outer_single{0};  // what one flow between two HBDs reaches when the other members are silent
+  BytesPerSecond inner_pair{0};    // what each reaches towards its next one inside, all at once (a full mesh: one cable); 0 = inner
   bool inner_reduction = false;    // switches reduce (NVLS-like) inside
   bool outer_reduction = false;    // SHARP-like
   bool operator==(const GroupShape&) const = default;
 };
+// Latency of one message on top of links and switches: software and protocol of the library. NCCL's hop latencies (src/graph/tuning.cc,
+// ring, LL128 protocol): 1.9 us over NVLink, 4 us over the network.
+constexpr Seconds kInnerOverhead{1.9e-6}, kOuterOverhead{4e-6};
+// Members that cannot reach each other inside their HBD count as domains of their own. O(members · ports).
 GroupShape shape_of(const std::vector<fabric::DeviceId>& cards, fabric::Routes& routes);
+// Members per domain when all domains are equal (members itself for one domain), else 1: every member counts as its own domain.
+int per_domain(const GroupShape& shape);
 
 struct Cost {
   Seconds time{0};
@@ -46,28 +52,24 @@ struct Schedule {
   bool in_network = false;          // switch does the arithmetic: transfers describe the effect, not the wire
 };
 
-// One edge: `share` of the vector's bytes go from member `from` to member `to` during the phase.
+// What an algorithm puts on the wire, summed over its steps: edges of one phase progress together, phases follow each other.
 struct Edge {
-  int from, to;
-  double share;
+  int from, to;                     // positions in the group; kSwitches: the reducing switches
+  double share;                     // of the operation's bytes
+  bool operator==(const Edge&) const = default;
 };
-struct Phase {
-  std::vector<Edge> edges;
-  double rounds = 0;                // messages one after another: each costs one α
-  bool all_to_all = false;          // edges left out: every member sends `uniform` of the vector to each of the others of its block of `block`
-  double uniform = 0;
-  int block = 0;
-};
+constexpr int kSwitches = -1;
+using Phase = std::vector<Edge>;
 
 struct Algorithm {
   std::string name;                 // "ring"
   std::string help;
   bool (*supports)(workload::Collective kind, const GroupShape& shape);
   Cost (*cost)(workload::Collective kind, const GroupShape& shape, Bytes bytes);
-  // Bytes on the wire per phase, phases one after another; shares of the vector. What the flow model puts on links.
-  std::vector<Phase> (*phases)(workload::Collective kind, int n, int d);
-  // Explicit schedule for n members (domains of d members each for hierarchical ones; d divides n). Used by the verifier and the flow model.
+  // Explicit schedule for n members in domains of d, in order (d divides n; d = n: one domain). What the verifier proves.
   Schedule (*schedule)(workload::Collective kind, int n, int d);
+  // The bytes per edge without the steps: what the flow model carries. A test holds them against the schedule.
+  std::vector<Phase> (*phases)(workload::Collective kind, int n, int d);
 };
 Registry<Algorithm>& algorithms();
 
@@ -80,6 +82,8 @@ Choice choose(workload::Collective kind, const GroupShape& shape, Bytes bytes);
 // Bus bandwidth as nccl-tests define it.
 BytesPerSecond bus_bandwidth(workload::Collective kind, int members, Bytes bytes, Seconds time);
 
+// Layout the proof asks for: chunk c of `chunks` belongs to rank c · n / chunks (all-gather, reduce-scatter); broadcast comes from rank 0;
+// all-to-all chunk c goes from rank c · n / chunks to rank (c · n² / chunks) mod n.
 // Symbolic proof that every rank ends with the right data. Empty string when right, else what is wrong.
 std::string verify(workload::Collective kind, int n, const Schedule& schedule);
 

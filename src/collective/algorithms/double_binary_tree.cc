@@ -1,88 +1,88 @@
-// Double binary tree (Sanders, Speck, Träff 2009; NCCL): each tree carries half the data up and down, pipelined; about 2·log2 n messages.
-#include <cmath>
+// Double binary tree: half the data up and down one tree, half the other, where a leaf of one is inside the other (Sanders, Speck,
+// Träff 2009; built as in NCCL src/graph/trees.cc). Pipelined, so depth costs latency only: at most 2·S/B + 2·log2(n)α.
+#include <algorithm>
 
-#include "collective/cost.h"
+#include "collective/parts.h"
 
 namespace weft::collective {
 namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& s) { return kind == Collective::kAllReduce && s.members > 2 && s.domains == 1; }
-
-// Parent of r in the in-order binary tree over n ranks (the lowest set bit decides the level); -1 for the root. NCCL src/graph/trees.cc.
-int parent(int n, int r) {
-  int bit = 1;
-  while (bit < n && !(r & bit)) bit <<= 1;
+// -1 for the root, rank 0.
+int parent_in_first(int n, int r) {
   if (r == 0) return -1;
+  int bit = r & -r;
   int up = (r ^ bit) | (bit << 1);
-  return up >= n ? r ^ bit : up;
-}
-// The second tree: shifted by one rank, so that inner nodes of one are mostly leaves of the other.
-int parent_of(int tree, int n, int r) {
-  if (tree == 0) return parent(n, r);
-  int p = parent(n, (r + n - 1) % n);
-  return p < 0 ? -1 : (p + 1) % n;
-}
-int depth(int tree, int n, int r) {
-  int d = 0;
-  for (int p = parent_of(tree, n, r); p >= 0; p = parent_of(tree, n, p)) ++d;
-  return d;
+  return up < n ? up : r ^ bit;
 }
 
-double busiest(int n) {
-  std::vector<double> sent(static_cast<std::size_t>(n), 0);
-  for (int t = 0; t < 2; ++t)
-    for (int r = 0; r < n; ++r)
-      if (int p = parent_of(t, n, r); p >= 0) sent[static_cast<std::size_t>(r)] += 0.5, sent[static_cast<std::size_t>(p)] += 0.5;
-  double most = 0;
-  for (double v : sent) most = std::max(most, v);
-  return most;
+// The second tree mirrors the first for even n and is shifted by one for odd n.
+int parent(int tree, int n, int r) {
+  if (tree == 0) return parent_in_first(n, r);
+  auto there = [&](int x) { return n % 2 == 0 ? n - 1 - x : (x - 1 + n) % n; };
+  auto back = [&](int x) { return n % 2 == 0 ? n - 1 - x : (x + 1) % n; };
+  int up = parent_in_first(n, there(r));
+  return up < 0 ? -1 : back(up);
 }
 
-Cost cost(Collective, const GroupShape& s, Bytes bytes) {
-  int n = s.members, deepest = 0;
-  for (int t = 0; t < 2; ++t)
-    for (int r = 0; r < n; ++r) deepest = std::max(deepest, depth(t, n, r));
-  double b = static_cast<double>(bytes.value());
-  Cost c;
-  c.latency_part = Seconds(2.0 * deepest * s.inner_latency.value());
-  c.bytes_sent_inner = busiest(n) * b;
-  c.time = Seconds(c.bytes_sent_inner / s.inner.value()) + c.latency_part;
-  return c;
-}
+bool supports(Collective kind, const GroupShape& shape) { return kind == Collective::kAllReduce && shape.members >= 2; }
 
-std::vector<Phase> phases(Collective, int n, int) {
-  Phase p;
-  int deepest = 0;
-  for (int t = 0; t < 2; ++t)
+Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
+  int n = shape.members, g = per_domain(shape);
+  std::vector<double> inner(n, 0), outer(n, 0);  // sent by each rank, in halves of S: up to its parent, down to its children
+  double longest = 0;
+  for (int tree = 0; tree < 2; ++tree) {
     for (int r = 0; r < n; ++r) {
-      deepest = std::max(deepest, depth(t, n, r));
-      if (int up = parent_of(t, n, r); up >= 0) p.edges.push_back({r, up, 0.5}), p.edges.push_back({up, r, 0.5});
+      int up = parent(tree, n, r);
+      if (up < 0) continue;
+      auto& side = r / g == up / g ? inner : outer;
+      side[r] += 1, side[up] += 1;
     }
-  p.rounds = 2.0 * deepest;
-  return {p};
+    for (int r = 0; r < n; ++r) {
+      double way = 0;
+      for (int at = r, up; (up = parent(tree, n, at)) >= 0; at = up) way += (at / g == up / g ? shape.inner_latency : shape.outer_latency).value();
+      longest = std::max(longest, way);
+    }
+  }
+  double most_inner = *std::max_element(inner.begin(), inner.end()) / 2, most_outer = *std::max_element(outer.begin(), outer.end()) / 2;
+  // The two ends of an edge may be joined in both trees, one way up and one way down.
+  double edge = most_inner > 0 ? (n == 2 ? 1 : 0.5) : 0;
+  return cost_of(shape, {{most_inner, most_outer, edge}}, Seconds(2 * longest), bytes);
 }
 
 Schedule schedule(Collective, int n, int) {
   Schedule s;
   s.chunks = 2;
-  int deepest[2] = {0, 0};
-  for (int t = 0; t < 2; ++t)
-    for (int r = 0; r < n; ++r) deepest[t] = std::max(deepest[t], depth(t, n, r));
-  int step = 0;
-  for (int level = std::max(deepest[0], deepest[1]); level > 0; --level, ++step)
-    for (int t = 0; t < 2; ++t)
-      for (int r = 0; r < n; ++r)
-        if (depth(t, n, r) == level) s.transfers.push_back({step, r, parent_of(t, n, r), {t}, true});
-  for (int level = 1; level <= std::max(deepest[0], deepest[1]); ++level, ++step)
-    for (int t = 0; t < 2; ++t)
-      for (int r = 0; r < n; ++r)
-        if (depth(t, n, r) == level) s.transfers.push_back({step, parent_of(t, n, r), r, {t}, false});
+  int deepest = 0;
+  auto depth = [&](int tree, int r) {
+    int d = 0;
+    for (int at = r; (at = parent(tree, n, at)) >= 0;) ++d;
+    return d;
+  };
+  for (int tree = 0; tree < 2; ++tree)
+    for (int r = 0; r < n; ++r) deepest = std::max(deepest, depth(tree, r));
+  for (int tree = 0; tree < 2; ++tree)
+    for (int r = 0; r < n; ++r) {
+      int up = parent(tree, n, r), d = depth(tree, r);
+      if (up < 0) continue;
+      s.transfers.push_back({deepest - d, r, up, {tree}, true});
+      s.transfers.push_back({deepest + d, up, r, {tree}, false});
+    }
+  sort_steps(s);
   return s;
 }
 
-WEFT_REGISTER(algorithms(), {"double_binary_tree", "two trees with half the data each: log2 n messages", supports, cost, phases, schedule});
+std::vector<Phase> phases(Collective, int n, int) {
+  Phase phase;
+  for (int tree = 0; tree < 2; ++tree)
+    for (int r = 0; r < n; ++r)
+      if (int up = parent(tree, n, r); up >= 0) phase.push_back({r, up, 0.5}), phase.push_back({up, r, 0.5});
+  tidy(phase);
+  return {phase};
+}
+
+WEFT_REGISTER(algorithms(), {"double_binary_tree", "two trees, half the data each, pipelined: 2·S/B + 2 log2(n)α", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -1,77 +1,74 @@
-// Hierarchical all-reduce: reduce-scatter inside each domain, all-reduce of the pieces across domains, all-gather inside. All-gather and
-// reduce-scatter take the parts that apply.
-#include "collective/cost.h"
+// Hierarchical over two tiers: reduce-scatter inside the domains of g, the collective across the m domains on 1/g of the data by every
+// member at once (ring), all-gather inside. 2(g-1)/g·S/B_in + 2(m-1)/m·(S/g)/B_out + latencies, for all-reduce.
+#include "collective/parts.h"
 
 namespace weft::collective {
 namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& s) {
-  return (kind == Collective::kAllReduce || kind == Collective::kAllGather || kind == Collective::kReduceScatter) && s.domains > 1 && s.min_per_domain == s.max_per_domain && s.max_per_domain > 1;
+bool supports(Collective kind, const GroupShape& shape) {
+  int g = per_domain(shape);
+  return shape.domains > 1 && g > 1 && (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
 }
 
-Cost cost(Collective kind, const GroupShape& s, Bytes bytes) {
-  double g = s.max_per_domain, m = s.domains, b = static_cast<double>(bytes.value()), passes = kind == Collective::kAllReduce ? 2 : 1;
-  Cost c;
-  c.bytes_sent_inner = passes * (g - 1) / g * b;
-  c.bytes_sent_outer = passes * (m - 1) / m * b / g;
-  c.latency_part = Seconds(passes * ((g - 1) * s.inner_latency.value() + (m - 1) * s.outer_latency.value()));
-  c.time = Seconds(c.bytes_sent_inner / s.inner.value() + c.bytes_sent_outer / s.outer.value()) + c.latency_part;
-  return c;
-}
-
-// Members in domain-major order: rank = domain · d + local.
-std::vector<Phase> phases(Collective kind, int n, int d) {
-  int m = n / d;
-  auto inside = [&] {
-    Phase p;
-    p.rounds = d - 1;
-    for (int k = 0; k < m; ++k)
-      for (int i = 0; i < d; ++i) p.edges.push_back({k * d + i, k * d + (i + 1) % d, static_cast<double>(d - 1) / d});
-    return p;
-  };
-  double passes = kind == Collective::kAllReduce ? 2 : 1;
-  Phase across;
-  across.rounds = passes * (m - 1);
-  for (int k = 0; k < m; ++k)
-    for (int i = 0; i < d; ++i) across.edges.push_back({k * d + i, (k + 1) % m * d + i, passes * (m - 1) / m / d});
-  if (kind == Collective::kReduceScatter) return {inside(), across};
-  if (kind == Collective::kAllGather) return {across, inside()};
-  return {inside(), across, inside()};
+Cost cost(Collective kind, const GroupShape& shape, Bytes bytes) {
+  double g = per_domain(shape), m = shape.domains;
+  double in = (g - 1) / g, out = (m - 1) / m / g;
+  Load inside{in, 0, in};
+  double near = (g - 1) * shape.inner_latency.value(), far = (m - 1) * shape.outer_latency.value();
+  if (kind != Collective::kAllReduce) return cost_of(shape, {inside, {0, out, 0}}, Seconds(near + far), bytes);
+  return cost_of(shape, {inside, {0, 2 * out, 0}, inside}, Seconds(2 * (near + far)), bytes);
 }
 
 Schedule schedule(Collective kind, int n, int d) {
   Schedule s;
-  int m = n / d, step = 0;
   s.chunks = n;
-  // Piece i of the domains holds the chunks c with c mod d = i; inside it, chunk k·d + i belongs to domain k.
-  auto piece = [&](int i) {
-    std::vector<int> out;
-    for (int k = 0; k < m; ++k) out.push_back(k * d + i);
-    return out;
+  int m = n / d, step = 0;
+  // Member i of a domain answers for the chunks of all members i; across domains each answers for its own.
+  auto inside = [&](auto pass, int from) {
+    int end = from;
+    for (int j = 0; j < m; ++j) {
+      std::vector<int> members;
+      std::vector<std::vector<int>> parts(d);
+      for (int i = 0; i < d; ++i) {
+        members.push_back(j * d + i);
+        for (int k = 0; k < m; ++k) parts[i].push_back(k * d + i);
+      }
+      end = pass(s, from, members, parts);
+    }
+    return end;
   };
-  auto mod = [](int x, int y) { return (x % y + y) % y; };
-  if (kind != Collective::kAllGather) {
-    for (int k = 0; k < d - 1; ++k, ++step)
-      for (int domain = 0; domain < m; ++domain)
-        for (int i = 0; i < d; ++i) s.transfers.push_back({step, domain * d + i, domain * d + (i + 1) % d, piece(mod(i - 1 - k, d)), true});
-    for (int k = 0; k < m - 1; ++k, ++step)
-      for (int domain = 0; domain < m; ++domain)
-        for (int i = 0; i < d; ++i) s.transfers.push_back({step, domain * d + i, (domain + 1) % m * d + i, {mod(domain - 1 - k, m) * d + i}, true});
-  }
-  if (kind != Collective::kReduceScatter) {
-    for (int k = 0; k < m - 1; ++k, ++step)
-      for (int domain = 0; domain < m; ++domain)
-        for (int i = 0; i < d; ++i) s.transfers.push_back({step, domain * d + i, (domain + 1) % m * d + i, {mod(domain - k, m) * d + i}, false});
-    for (int k = 0; k < d - 1; ++k, ++step)
-      for (int domain = 0; domain < m; ++domain)
-        for (int i = 0; i < d; ++i) s.transfers.push_back({step, domain * d + i, domain * d + (i + 1) % d, piece(mod(i - k, d)), false});
-  }
+  auto across = [&](auto pass, int from) {
+    int end = from;
+    for (int i = 0; i < d; ++i) {
+      std::vector<int> members;
+      std::vector<std::vector<int>> parts;
+      for (int j = 0; j < m; ++j) members.push_back(j * d + i), parts.push_back({j * d + i});
+      end = pass(s, from, members, parts);
+    }
+    return end;
+  };
+  if (kind != Collective::kAllGather) step = across(ring_scatter, inside(ring_scatter, step));
+  if (kind != Collective::kReduceScatter) inside(ring_gather, across(ring_gather, step));
+  sort_steps(s);
   return s;
 }
 
-WEFT_REGISTER(algorithms(), {"hierarchical", "inside domains, then across, then inside", supports, cost, phases, schedule});
+std::vector<Phase> phases(Collective kind, int n, int d) {
+  int m = n / d;
+  Phase inside, across;
+  double in = static_cast<double>(d - 1) / d, out = static_cast<double>(m - 1) / m / d * (kind == Collective::kAllReduce ? 2 : 1);
+  for (int r = 0; r < n; ++r) {
+    inside.push_back({r, r / d * d + (r + 1) % d, in});
+    across.push_back({r, (r + d) % n, out});
+  }
+  if (kind == Collective::kAllReduce) return {inside, across, inside};
+  if (kind == Collective::kReduceScatter) return {inside, across};
+  return {across, inside};
+}
+
+WEFT_REGISTER(algorithms(), {"hierarchical", "inside the domains, across them with 1/g of the data, inside again", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

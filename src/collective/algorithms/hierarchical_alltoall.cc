@@ -1,62 +1,50 @@
-// Hierarchical all-to-all: exchange inside the domain first so that each member then talks only to its counterparts in other domains
-// (as DeepEP and MSCCL's two-step all-to-all do): fewer, larger messages between domains.
-#include "collective/cost.h"
+// All-to-all over two tiers: first inside the domain to the member with the place of the receiver, then across between equal places, so
+// that traffic outside stays on its rail and messages there are g times larger. Data moves twice.
+#include "collective/parts.h"
 
 namespace weft::collective {
 namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& s) { return kind == Collective::kAllToAll && s.domains > 1 && s.min_per_domain == s.max_per_domain && s.max_per_domain > 1; }
+bool supports(Collective kind, const GroupShape& shape) { return kind == Collective::kAllToAll && shape.domains > 1 && per_domain(shape) > 1; }
 
-Cost cost(Collective, const GroupShape& s, Bytes bytes) {
-  double g = s.max_per_domain, m = s.domains, b = static_cast<double>(bytes.value());
-  Cost c;
-  c.bytes_sent_inner = (g - 1) / g * b;
-  c.bytes_sent_outer = (m - 1) / m * b;
-  c.latency_part = s.inner_latency * (g - 1) + s.outer_latency * (m - 1);
-  c.time = Seconds(c.bytes_sent_inner / s.inner.value() + c.bytes_sent_outer / s.outer.value()) + c.latency_part;
-  return c;
-}
-
-std::vector<Phase> phases(Collective, int n, int d) {
-  int m = n / d;
-  Phase inside;
-  inside.rounds = d - 1;
-  inside.all_to_all = true, inside.uniform = 1.0 / d, inside.block = d;
-  Phase across;
-  across.rounds = m - 1;
-  for (int k = 0; k < m; ++k)
-    for (int other = 0; other < m; ++other)
-      if (other != k)
-        for (int i = 0; i < d; ++i) across.edges.push_back({k * d + i, other * d + i, 1.0 / m});
-  return {inside, across};
+Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
+  double g = per_domain(shape), m = shape.domains;
+  return cost_of(shape, {{(g - 1) / g, 0, 1 / g}, {0, (m - 1) / m, 0}}, Seconds((g - 1) * shape.inner_latency.value() + (m - 1) * shape.outer_latency.value()), bytes);
 }
 
 Schedule schedule(Collective, int n, int d) {
   Schedule s;
-  int m = n / d, step = 0;
   s.chunks = n * n;
-  for (int k = 1; k < d; ++k, ++step)
-    for (int domain = 0; domain < m; ++domain)
-      for (int i = 0; i < d; ++i) {
-        int from = domain * d + i, to = domain * d + (i + k) % d;
-        std::vector<int> chunks;
-        for (int t = 0; t < m; ++t) chunks.push_back(from * n + t * d + (i + k) % d);  // whatever is for that local index anywhere
-        s.transfers.push_back({step, from, to, chunks, false});
-      }
-  for (int k = 1; k < m; ++k, ++step)
-    for (int domain = 0; domain < m; ++domain)
-      for (int i = 0; i < d; ++i) {
-        int from = domain * d + i, target = (domain + k) % m;
-        std::vector<int> chunks;
-        for (int j = 0; j < d; ++j) chunks.push_back((domain * d + j) * n + target * d + i);  // gathered from the whole domain
-        s.transfers.push_back({step, from, target * d + i, chunks, false});
-      }
+  int m = n / d;
+  for (int k = 1; k < d; ++k)
+    for (int r = 0; r < n; ++r) {
+      int place = (r + k) % d;
+      Transfer t{k - 1, r, r / d * d + place, {}, false};
+      for (int j = 0; j < m; ++j) t.chunks.push_back(r * n + j * d + place);
+      s.transfers.push_back(std::move(t));
+    }
+  for (int k = 1; k < m; ++k)
+    for (int r = 0; r < n; ++r) {
+      int to = (r + k * d) % n;
+      Transfer t{d - 1 + k - 1, r, to, {}, false};
+      for (int i = 0; i < d; ++i) t.chunks.push_back((r / d * d + i) * n + to);
+      s.transfers.push_back(std::move(t));
+    }
   return s;
 }
 
-WEFT_REGISTER(algorithms(), {"hierarchical_alltoall", "all-to-all inside domains, then between counterparts", supports, cost, phases, schedule});
+std::vector<Phase> phases(Collective, int n, int d) {
+  Phase inside, across;
+  for (int r = 0; r < n; ++r) {
+    for (int k = 1; k < d; ++k) inside.push_back({r, r / d * d + (r + k) % d, 1.0 / d});
+    for (int k = d; k < n; k += d) across.push_back({r, (r + k) % n, static_cast<double>(d) / n});
+  }
+  return {inside, across};
+}
+
+WEFT_REGISTER(algorithms(), {"hierarchical_alltoall", "inside to the receiver's place, then across between equal places", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -1,46 +1,63 @@
-// In-network reduction (NVLS): owners pull and reduce through the switch and multicast the result. A rank sends S (pulled) + S/n and receives
-// S/n + S: (n+1)/n · S/B + 2α, up to 2(n−1)/(n+1) times a ring. Needs reducing switches one tier around all members.
-#include "collective/cost.h"
+// The switches add. In one domain as NVLink SHARP does (load-reduce and multicast store, each rank owns S/n): a rank sends S, pulled by
+// the owners, and S/n, its own store: (n+1)/n·S/B + 2α for all-reduce; reduce-scatter and all-gather save traffic, not time. Across
+// domains of one member as InfiniBand SHARP does (the switch keeps the result): S/B + 2α.
+#include "collective/parts.h"
 
 namespace weft::collective {
 namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& s) { return kind == Collective::kAllReduce && s.inner_reduction && s.domains == 1 && s.members > 2; }
+bool supports(Collective kind, const GroupShape& shape) {
+  if (shape.members < 2) return false;
+  if (shape.domains <= 1)
+    return shape.inner_reduction && (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
+  return shape.outer_reduction && shape.max_per_domain == 1 && kind == Collective::kAllReduce;
+}
 
-Cost cost(Collective, const GroupShape& s, Bytes bytes) {
-  double n = s.members, b = static_cast<double>(bytes.value());
-  Cost c;
-  c.bytes_sent_inner = (n + 1) / n * b;
-  c.latency_part = s.inner_latency * 2;
-  c.time = Seconds(c.bytes_sent_inner / s.inner.value()) + c.latency_part;
+// Sent and received per rank, of S.
+std::pair<double, double> shares(Collective kind, double n) {
+  switch (kind) {
+    case Collective::kReduceScatter: return {1, 1 / n};
+    case Collective::kAllGather: return {1 / n, 1};
+    default: return {1 + 1 / n, 1 + 1 / n};
+  }
+}
+
+Cost cost(Collective kind, const GroupShape& shape, Bytes bytes) {
+  if (shape.domains > 1) return cost_of(shape, {{0, 1, 0}}, shape.outer_latency * 2, bytes);
+  auto [sent, received] = shares(kind, shape.members);
+  Cost c = cost_of(shape, {{std::max(sent, received), 0, 0}}, shape.inner_latency * (kind == Collective::kAllReduce ? 2 : 1), bytes);
+  c.bytes_sent_inner = sent * static_cast<double>(bytes.value());
   return c;
 }
 
-std::vector<Phase> phases(Collective, int n, int) {
-  // Each rank's bytes up to the switch and down from it; drawn to the neighbour, whose down-link carries the same amount.
-  Phase p;
-  p.rounds = 2;
-  for (int i = 0; i < n; ++i) p.edges.push_back({i, (i + 1) % n, static_cast<double>(n + 1) / n});
-  return {p};
-}
-
-Schedule schedule(Collective, int n, int) {
+Schedule schedule(Collective kind, int n, int) {
   Schedule s;
-  s.in_network = true;
   s.chunks = n;
-  // The effect: owner c pulls chunk c of everybody, then gives it to everybody.
-  for (int c = 0; c < n; ++c)
-    for (int r = 0; r < n; ++r)
-      if (r != c) s.transfers.push_back({0, r, c, {c}, true});
-  for (int c = 0; c < n; ++c)
-    for (int r = 0; r < n; ++r)
-      if (r != c) s.transfers.push_back({1, c, r, {c}, false});
+  s.in_network = true;
+  int step = 0;
+  if (kind != Collective::kAllGather) {
+    for (int owner = 0; owner < n; ++owner)
+      for (int r = 0; r < n; ++r)
+        if (r != owner) s.transfers.push_back({step, r, owner, {owner}, true});
+    ++step;
+  }
+  if (kind != Collective::kReduceScatter)
+    for (int owner = 0; owner < n; ++owner)
+      for (int r = 0; r < n; ++r)
+        if (r != owner) s.transfers.push_back({step, owner, r, {owner}, false});
   return s;
 }
 
-WEFT_REGISTER(algorithms(), {"in_network", "switches reduce and multicast (NVLS)", supports, cost, phases, schedule});
+std::vector<Phase> phases(Collective kind, int n, int d) {
+  auto [sent, received] = d == n ? shares(kind, n) : std::pair{1.0, 1.0};
+  Phase phase;
+  for (int r = 0; r < n; ++r) phase.push_back({r, kSwitches, sent}), phase.push_back({kSwitches, r, received});
+  return {phase};
+}
+
+WEFT_REGISTER(algorithms(), {"in_network", "reduction in the switches: (n+1)/n·S/B + 2α in one domain, S/B + 2α across", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

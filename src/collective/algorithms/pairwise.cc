@@ -1,7 +1,7 @@
-// Direct (pairwise) all-to-all: n−1 messages of 1/n of the send buffer each.
+// Pairwise all-to-all: in step k everyone sends straight to the member k further on. (n-1)/n·S/B + (n-1)α.
 #include <algorithm>
 
-#include "collective/cost.h"
+#include "collective/parts.h"
 
 namespace weft::collective {
 namespace {
@@ -10,25 +10,13 @@ using workload::Collective;
 
 bool supports(Collective kind, const GroupShape&) { return kind == Collective::kAllToAll; }
 
-Cost cost(Collective, const GroupShape& s, Bytes bytes) {
-  int n = s.members;
+Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
+  int n = shape.members;
   if (n < 2) return {};
-  double b = static_cast<double>(bytes.value()), here = s.max_per_domain, away = n - s.min_per_domain;
-  Cost c;
-  c.bytes_sent_inner = b * (s.domains == 1 ? n - 1 : here - 1) / n;
-  c.bytes_sent_outer = s.domains == 1 ? 0 : b * away / n;
-  double inner = c.bytes_sent_inner > 0 ? c.bytes_sent_inner / s.inner.value() : 0, outer = c.bytes_sent_outer > 0 ? c.bytes_sent_outer / s.outer.value() : 0;
-  // Messages to one rank after another, both networks at the same time.
-  c.latency_part = s.domains == 1 ? s.inner_latency * (n - 1) : s.outer_latency * (n - 1);
-  c.time = Seconds(std::max(inner, outer)) + c.latency_part;
-  return c;
-}
-
-std::vector<Phase> phases(Collective, int n, int) {
-  Phase p;
-  p.rounds = n - 1;
-  p.all_to_all = true, p.uniform = 1.0 / n, p.block = n;
-  return {p};
+  // The member of the smallest domain sends most outside, that of the largest most inside.
+  int least = shape.domains <= 1 ? n : shape.min_per_domain, most = shape.domains <= 1 ? n : shape.max_per_domain;
+  Load load{static_cast<double>(most - 1) / n, static_cast<double>(n - least) / n, most > 1 ? 1.0 / n : 0};
+  return cost_of(shape, {load}, Seconds((least - 1) * shape.inner_latency.value() + (n - least) * shape.outer_latency.value()), bytes);
 }
 
 Schedule schedule(Collective, int n, int) {
@@ -39,7 +27,16 @@ Schedule schedule(Collective, int n, int) {
   return s;
 }
 
-WEFT_REGISTER(algorithms(), {"pairwise", "all-to-all by direct messages", supports, cost, phases, schedule});
+std::vector<Phase> phases(Collective, int n, int) {
+  Phase phase;
+  phase.reserve(static_cast<std::size_t>(n) * n);
+  for (int r = 0; r < n; ++r)
+    for (int to = 0; to < n; ++to)
+      if (to != r) phase.push_back({r, to, 1.0 / n});
+  return {phase};
+}
+
+WEFT_REGISTER(algorithms(), {"pairwise", "direct all-to-all, one partner after the other: (n-1)/n·S/B + (n-1)α", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -1,0 +1,129 @@
+// GroupShape of real cards: who shares an HBD with whom, and what one member reaches inside and outside.
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "collective/cost.h"
+
+namespace weft::collective {
+namespace {
+
+using fabric::DeviceId;
+using fabric::DeviceKind;
+using fabric::Network;
+
+double rate_on(const fabric::Snapshot& s, DeviceId d, Network n) {
+  double sum = 0;
+  for (fabric::PortId p : s.ports_of(d))
+    if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(n))) sum += s.effective_rate(l).value() / 8;
+  return sum;
+}
+
+// The switches next to a card on the network all reduce, or none counts: a rank's data crosses every one of them.
+bool reduces(const fabric::Snapshot& s, DeviceId d, Network n) {
+  bool any = false;
+  for (fabric::PortId p : s.ports_of(d)) {
+    fabric::LinkId l = s.port(p).link;
+    if (!l.ok() || !(s.link(l).networks & fabric::bit(n))) continue;
+    DeviceId peer = s.port(s.peer(p)).device;
+    const fabric::DeviceModel* m = s.model_of(peer);
+    if (s.device(peer).kind != DeviceKind::kSwitch || !m || !m->in_network_reduction) return false;
+    any = true;
+  }
+  return any;
+}
+
+using Pair = std::pair<DeviceId, DeviceId>;
+struct Together {
+  double rate = 0;     // that every pair reaches while all send
+  double latency = 0;  // of the slowest
+};
+
+Together together(fabric::Routes& routes, const std::vector<Pair>& pairs, Network n) {
+  Together out;
+  std::vector<std::pair<std::uint32_t, double>> load;
+  for (auto [a, b] : pairs) {
+    const fabric::Route& r = routes.between(a, b, n);
+    if (!r.reachable) return {};
+    out.latency = std::max(out.latency, r.latency.value());
+    for (const fabric::RouteHop& h : r.hops) load.emplace_back(h.link.v, static_cast<double>(h.share));
+  }
+  std::stable_sort(load.begin(), load.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  out.rate = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0, j; i < load.size(); i = j) {
+    double units = 0;
+    for (j = i; j < load.size() && load[j].first == load[i].first; ++j) units += load[j].second;
+    out.rate = std::min(out.rate, routes.snapshot().effective_rate(fabric::DirectedLink{load[i].first}.link()).value() / 8 / units);
+  }
+  return out;
+}
+
+}  // namespace
+
+GroupShape shape_of(const std::vector<DeviceId>& cards, fabric::Routes& routes) {
+  const fabric::Snapshot& s = routes.snapshot();
+  GroupShape shape;
+  shape.members = static_cast<int>(cards.size());
+  // Domains in order of first member.
+  std::vector<std::vector<DeviceId>> domains;
+  std::map<std::uint32_t, std::size_t> domain_at;
+  for (DeviceId c : cards) {
+    fabric::DomainId h = s.hbd_of(c);
+    if (h.ok()) {
+      auto [at, fresh] = domain_at.emplace(h.v, domains.size());
+      if (fresh) {
+        domains.push_back({c});
+        continue;
+      }
+      if (routes.best_network(domains[at->second][0], c) == Network::kScaleUp) {
+        domains[at->second].push_back(c);
+        continue;
+      }
+    }
+    domains.push_back({c});
+  }
+  shape.domains = static_cast<int>(std::max<std::size_t>(domains.size(), 1));
+  std::vector<Pair> inside, across;
+  double inner = std::numeric_limits<double>::infinity();
+  std::size_t low = SIZE_MAX, high = 0;
+  shape.inner_reduction = shape.outer_reduction = true;
+  for (std::size_t k = 0; k < domains.size(); ++k) {
+    const auto& here = domains[k];
+    const auto& there = domains[(k + 1) % domains.size()];
+    low = std::min(low, here.size());
+    high = std::max(high, here.size());
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      if (here.size() > 1) {
+        inside.emplace_back(here[i], here[(i + 1) % here.size()]);
+        inner = std::min(inner, rate_on(s, here[i], Network::kScaleUp));
+        shape.inner_reduction = shape.inner_reduction && reduces(s, here[i], Network::kScaleUp);
+      }
+      if (domains.size() > 1) {
+        across.emplace_back(here[i], there[i % there.size()]);
+        shape.outer_reduction = shape.outer_reduction && reduces(s, here[i], Network::kScaleOut);
+      }
+    }
+  }
+  shape.min_per_domain = static_cast<int>(low == SIZE_MAX ? 1 : low);
+  shape.max_per_domain = static_cast<int>(std::max<std::size_t>(high, 1));
+  if (high > 1) {
+    Together ring = together(routes, inside, Network::kScaleUp);
+    double pair = ring.rate;
+    shape.inner = BytesPerSecond(inner);
+    // A pair that reaches (nearly) the whole rate is no limit of its own; the split over many links leaves rounding behind.
+    shape.inner_pair = BytesPerSecond(pair >= inner * (1 - 1e-6) ? inner : pair);
+    shape.inner_latency = Seconds(ring.latency) + kInnerOverhead;
+  } else {
+    shape.inner_reduction = false;
+  }
+  if (domains.size() > 1) {
+    Together ring = together(routes, across, Network::kScaleOut);
+    shape.outer = BytesPerSecond(ring.rate);
+    shape.outer_latency = Seconds(ring.latency) + kOuterOverhead;
+  } else {
+    shape.outer_reduction = false;
+  }
+  return shape;
+}
+
+}  // namespace weft::collective
