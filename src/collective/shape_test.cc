@@ -50,7 +50,8 @@ TEST(CollectiveShape, TwoDomainsOfPod144) {
   EXPECT_EQ(s.domains, 2);
   EXPECT_EQ(per_domain(s), 72);
   EXPECT_NEAR(s.inner.value(), 900e9, 1);
-  EXPECT_NEAR(s.outer.value(), 50e9, 1);
+  // 18 nodes share 16 uplinks of each rail switch when all cross the spine.
+  EXPECT_NEAR(s.outer.value(), 50e9 * 16 / 18, 1e3);
   all.resize(73);
   EXPECT_EQ(per_domain(shape_of(all, routes)), 1);
 }
