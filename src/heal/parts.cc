@@ -1,0 +1,89 @@
+#include "heal/parts.h"
+
+#include "place/place.h"
+
+namespace weft::heal {
+
+Action isolate_link(const fabric::Snapshot& s, fabric::LinkId link, const std::string& why) {
+  Action a;
+  a.kind = action::kLinkIsolate, a.target = s.name(link), a.why = why;
+  a.undo_kind = action::kLinkRestore;
+  a.timeout = seconds(10);
+  fabric::LinkHealth h = s.health(link);
+  h.in_service = false;
+  a.effect = {{{link, h}}, {}, why};
+  return a;
+}
+
+Action cordon(const fabric::Snapshot& s, fabric::DeviceId device, const std::string& owner, const std::string& why) {
+  Action a;
+  a.kind = action::kCordon, a.target = s.name(device), a.why = why;
+  a.parameters = Json{{"owner", owner}, {"reason", why}};
+  a.undo_kind = action::kUncordon;
+  a.undo_parameters = Json{{"owner", owner}};
+  a.timeout = seconds(20);
+  fabric::DeviceHealth h = s.health(device);
+  h.cordoned = true, h.owner = owner, h.reason = why;
+  a.effect = {{}, {{device, h}}, why};
+  return a;
+}
+
+Action work_order(const std::string& target, const std::string& text) {
+  Action a;
+  a.kind = action::kWorkOrder, a.target = target, a.why = text;
+  a.parameters = Json{{"deadline_s", 14400}, {"text", text}};
+  a.timeout = hours(4);
+  a.best_effort = true;
+  return a;
+}
+
+Retest probe(std::string_view kind, const std::string& target, const std::string& measure, double at_least) {
+  Retest r;
+  r.kind = kind, r.target = target, r.measure = measure, r.at_least = at_least;
+  return r;
+}
+
+std::vector<const JobView*> jobs_on(const Context& context, fabric::DeviceId part) {
+  std::vector<const JobView*> out;
+  const fabric::Snapshot& s = *context.snapshot;
+  for (const JobView& j : context.jobs) {
+    bool here = false;
+    for (fabric::DeviceId c : j.placement.cards)
+      for (fabric::DeviceId at = c; at.ok() && !here; at = s.device(at).parent) here = at == part;
+    if (here) out.push_back(&j);
+  }
+  return out;
+}
+
+bool move_job(const Context& context, const JobView& job, const std::vector<fabric::DeviceId>& avoid, ActionPlan& plan, std::string& why) {
+  const fabric::Snapshot& s = *context.snapshot;
+  place::Request request;
+  request.job = job.job;
+  request.avoid = avoid;
+  request.keep = job.placement.cards;
+  request.job.policy.spare_nodes = 0;  // spares are for exactly this
+  place::Occupancy occupied;
+  for (const JobView& other : context.jobs)
+    if (other.job.name != job.job.name) occupied.placements.push_back(other.placement);
+  place::Answer answer = place::place(s, occupied, request);
+  if (const auto* refused = std::get_if<place::Refusal>(&answer)) return why = refused->text, false;
+  const auto& placement = std::get<workload::Placement>(answer);
+  Action stop;
+  stop.kind = action::kJobStop, stop.target = "job/" + job.job.name, stop.why = "move off the part at fault", stop.timeout = minutes(3);
+  stop.parameters = Json{{"checkpoint", job.running}};
+  plan.actions.push_back(stop);
+  Action start;
+  start.kind = action::kJobStart, start.target = "job/" + job.job.name, start.timeout = minutes(5), start.attempts = 4;
+  Json cards = Json::array();
+  int moved = 0;
+  for (std::size_t r = 0; r < placement.cards.size(); ++r) {
+    cards.push_back(s.name(placement.cards[r]));
+    moved += r >= job.placement.cards.size() || job.placement.cards[r] != placement.cards[r];
+  }
+  start.why = "resume from the checkpoint, " + std::to_string(moved) + " of " + std::to_string(placement.cards.size()) + " ranks on other cards";
+  start.parameters = Json{{"cards", cards}, {"resume", true}};
+  plan.actions.push_back(start);
+  return true;
+}
+
+}  // namespace weft::heal

@@ -1,0 +1,111 @@
+// Links: out of service so that traffic takes another way, a spare beside it into service if there is one, a work order for the hardware. A link
+// without an alternative is not cut: its card's work moves instead.
+#include "fabric/routes.h"
+#include "heal/parts.h"
+
+namespace weft::heal {
+namespace {
+
+using fabric::DeviceKind;
+
+bool applies(const diagnose::Cause& c, const Context&) {
+  const diagnose::FaultClass* k = diagnose::find_fault_class(c.fault);
+  return k && k->remedy == "link";
+}
+
+// Do all jobs' neighbours still reach each other with this link out of service?
+bool survives(const Context& x, fabric::LinkId link, const std::vector<fabric::LinkId>& in) {
+  std::vector<std::pair<fabric::LinkId, fabric::LinkHealth>> change{{link, {fabric::LinkState::kUp, 1, 0, false}}};
+  for (fabric::LinkId l : in) change.emplace_back(l, fabric::LinkHealth{});
+  fabric::Routes routes(x.snapshot->with_health(change, {}));
+  for (const JobView& j : x.jobs)
+    for (const workload::Group& g : j.placement.groups)
+      for (std::size_t i = 0; i < g.ranks.size(); ++i) {
+        fabric::DeviceId a = j.placement.cards[static_cast<std::size_t>(g.ranks[i])], b = j.placement.cards[static_cast<std::size_t>(g.ranks[(i + 1) % g.ranks.size()])];
+        if (a != b && !routes.best(a, b).reachable) return false;
+      }
+  return true;
+}
+
+ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
+  ActionPlan p;
+  const fabric::Snapshot& s = *x.snapshot;
+  std::vector<fabric::LinkId> links;
+  if (auto link = s.find_link(cause.entity)) links.push_back(*link);
+  else if (auto device = s.find_device(cause.entity); device && s.device(*device).kind == DeviceKind::kSwitch) {
+    // A whole switch: nothing to isolate link by link, traffic has already left it; hardware is called.
+    p.actions.push_back(work_order(cause.entity, "switch " + cause.entity + ": " + cause.fault));
+    p.reason = "routes avoid the switch; people are called";
+    p.release_when = "never";
+    return p;
+  }
+  if (links.empty()) {
+    p.reason = "the link is not in the site file", p.report = "Cause " + cause.fault + " names '" + cause.entity + "', which the site file does not know.";
+    return p;
+  }
+  fabric::LinkId link = links[0];
+  const fabric::Link& l = s.link(link);
+  // A spare between the same two devices.
+  std::vector<fabric::LinkId> spare;
+  fabric::DeviceId a = s.port(l.a).device, b = s.port(l.b).device;
+  for (fabric::PortId port : s.ports_of(a)) {
+    fabric::LinkId other = s.port(port).link;
+    if (other.ok() && s.link(other).spare && !s.health(other).in_service && s.port(s.peer(port)).device == b && s.health(other).state != fabric::LinkState::kDown) {
+      spare.push_back(other);
+      break;
+    }
+  }
+  std::string why = cause.fault + " of " + cause.entity;
+  if (survives(x, link, spare)) {
+    p.actions.push_back(isolate_link(s, link, why));
+    if (!spare.empty()) {
+      Action in;
+      in.kind = action::kSpareLinkIn, in.target = s.name(spare[0]), in.why = "takes the place of " + cause.entity, in.undo_kind = action::kSpareLinkOut, in.timeout = seconds(10);
+      in.effect = {{{spare[0], {fabric::LinkState::kUp, 1, 0, true}}}, {}, in.why};
+      p.actions.push_back(in);
+    }
+    p.retest = spare.empty() ? Retest{} : probe(action::kProbeLink, s.name(spare[0]), "bandwidth_ratio", 0.9);
+    if (p.retest.kind.empty() && !x.jobs.empty()) {
+      // Without a spare: the job that suffers measures a collective over its own cards.
+      const JobView* job = &x.jobs[0];
+      for (const JobView& j : x.jobs)
+        for (const auto& i : cause.impact)
+          if ("job/" + j.job.name == i.job || j.job.name == i.job) job = &j;
+      Json cards = Json::array();
+      for (fabric::DeviceId c : job->placement.cards) cards.push_back(s.name(c));
+      p.retest = probe(action::kProbeCollective, "job/" + job->job.name, "bus_bandwidth_ratio", 0.7);
+      p.retest.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+    }
+    p.reason = spare.empty() ? "traffic takes the other links" : "a spare link takes over";
+  } else {
+    // The only way of some card: its work moves, then the link may be repaired.
+    std::vector<fabric::DeviceId> cards;
+    for (fabric::DeviceId end : {a, b}) {
+      if (s.device(end).kind == DeviceKind::kCard) cards.push_back(end);
+      if (s.device(end).kind == DeviceKind::kNic) cards.push_back(s.device(end).parent);
+    }
+    if (cards.empty()) {
+      p.reason = "cutting the link would part jobs and no card can be moved", p.report = "Link " + cause.entity + " is at fault and has no alternative: repair it in a maintenance window.";
+      p.actions.push_back(work_order(cause.entity, why));
+      return p;
+    }
+    std::string missing;
+    for (fabric::DeviceId c : cards) {
+      p.actions.push_back(cordon(s, c, p.owner, why));
+      for (const JobView* j : jobs_on(x, c))
+        if (!move_job(x, *j, {c}, p, missing)) p.report = "No place to move " + j->job.name + ": " + missing;
+    }
+    p.retest = probe(action::kProbeNode, s.name(s.container(cards[0], DeviceKind::kNode)), "bandwidth_ratio", 0.0);
+    p.retest = {};
+    p.reason = "the link has no alternative, so the work moves";
+  }
+  p.actions.push_back(work_order(cause.entity, why + ": clean, reseat, change module or cable"));
+  p.release_when = "work_order";
+  p.release_test = probe(action::kProbeLink, cause.entity, "bandwidth_ratio", 0.95);
+  return p;
+}
+
+WEFT_REGISTER(policies(), {"link", "re-route or spare link, work order, release after a clean probe", 20, applies, plan});
+
+}  // namespace
+}  // namespace weft::heal
