@@ -142,7 +142,7 @@ struct Writer {
     bool even = std::all_of(totals.begin(), totals.end(), [&](int t) { return t == totals[0]; });
     s.total = even ? totals[0] : -1;
     std::string tail = rate && same_rate ? fmt::format(", rate: {}", gbits(*rate)) : "";
-    if (tail.empty()) unknown("rate of the scale-up links");
+    if (tail.empty() && assume.scale_up_form.empty()) unknown("rate of the scale-up links");
     if (open) {  // links whose far end is not described (nvlink --status): the same count everywhere is one switched domain only if someone says so
       unknown(fmt::format("far ends of the scale-up links ({} per card)", even ? std::to_string(totals[0]) : "a different number"));
       return s;
@@ -151,7 +151,7 @@ struct Writer {
       bool all = std::all_of(star.begin(), star.end(), [&](const auto& sw) { return sw.second.size() == m.cards.size(); });
       if (all) {
         std::size_t switches = star.size();
-        if (switches == 1 && !o.devices[star.begin()->first].facts.contains("pci")) unknown("number of scale-up switches (described as one)");
+        if (switches == 1 && assume.scale_up_form.empty() && !o.devices[star.begin()->first].facts.contains("pci")) unknown("number of scale-up switches (described as one)");
         s.yaml = fmt::format("{{scope: node, topology: switched, switches: {}, links: {}{}}}", switches, totals[0], tail);
         return s;
       }
@@ -237,7 +237,7 @@ struct Writer {
       if (supernodes > 1) line(fmt::format("{}count: {}                # assumed", indent, supernodes));
       line(fmt::format("{}nodes: {}{}", indent, per, assume.nodes > 0 || per > 1 ? "                # assumed" : ""));
       if (assume.nodes > 0) assumed(fmt::format("{} nodes like the one in the file", assume.nodes));
-      line(fmt::format("{}cards_per_node: {}        # {}", indent, m.cards.size(), m.cards.empty() ? "not known: no device is said to be a card" : !m.cards.empty() && m.cards[0] == kNoDevice ? "assumed" : o.place(o.devices[m.cards[0]].at)));
+      line(fmt::format("{}cards_per_node: {}        # {}", indent, m.cards.size(), m.cards.empty() ? "not known: no device is said to be a card" : !m.cards.empty() && m.cards[0] == kNoDevice ? "assumed" : fmt::format("from line {}", o.devices[m.cards[0]].at.line)));
       if (m.cards.empty()) unknown("number of cards");
       if (!card.empty()) line(fmt::format("{}card: {}        # by {}", indent, card, o.fact(m.cards[0], "device").empty() ? "product name" : "PCI id " + o.fact(m.cards[0], "vendor") + ":" + o.fact(m.cards[0], "device")));
       else if (form_sn.has("card")) {
@@ -252,7 +252,7 @@ struct Writer {
       if (m.cpus) line(fmt::format("{}cpus_per_node: {}", indent, m.cpus));
       if (form_up) {
         line(fmt::format("{}scale_up: {}        # assumed", indent, flow(with_scope(form_sn.get("scale_up"), form_nodes))));
-        assumed(fmt::format("scale-up as in form {} ({})", assume.scale_up_form, form.file));
+        assumed(fmt::format("scale-up as in form {}", assume.scale_up_form));
         auto links = form_sn.get("scale_up").has("links") ? form_sn.get("scale_up").get("links").integer(0, 1 << 20) : Result<std::int64_t>(-1);
         if (up.described && up.total >= 0 && links && *links >= 0 && form_sn.get("scale_up").get("topology").text().value_or("") == "switched" && *links != up.total)
           return fail(ErrorKind::kConflict, fmt::format("the file shows {} scale-up links per card, form {} has {}; this is another machine (or links are down)", up.total, assume.scale_up_form, *links));
@@ -387,11 +387,9 @@ struct Writer {
     if (assume.nodes > 0) return fail(ErrorKind::kInvalid, "--nodes repeats one machine; this file names its nodes itself");
     if (!assume.scale_out.empty()) return fail(ErrorKind::kInvalid, "--scale-out: this file describes the scale-out network itself");
     Yaml form_sn;
-    std::string form_file;
     if (!assume.scale_up_form.empty()) {
       WEFT_ASSIGN(auto form, read_site(assume.scale_up_form));
       form_sn = form.document.get("supernodes").at(0);
-      form_file = form.file;
       if (auto n = form_sn.get("nodes"); !n.is_null() && n.integer(1, 1 << 30).value_or(1) != 1)
         return fail(ErrorKind::kInvalid, fmt::format("form {} spans several nodes; which nodes of a Slurm tree share one such domain is not said in the file", assume.scale_up_form));
     }
@@ -430,7 +428,7 @@ struct Writer {
       if (form_sn.has("card")) line(fmt::format("    card: {}        # assumed", flow(form_sn.get("card"))));
       if (form_sn.has("scale_up")) {
         line(fmt::format("    scale_up: {}        # assumed", flow(with_scope(form_sn.get("scale_up"), 1))));
-        assumed(fmt::format("card and scale-up as in form {} ({})", assume.scale_up_form, form_file));
+        assumed(fmt::format("card and scale-up as in form {}", assume.scale_up_form));
       }
     }
     line("scale_out: {topology: unknown, nics_per_node: 1}        # number of NICs not known: drawn as one");
@@ -473,7 +471,15 @@ struct Writer {
     bool tree = std::any_of(o.links.begin(), o.links.end(), [&](const ObservedLink& l) { return l.network == Network::kScaleOut && l.b != kNoDevice && o.is(l.a, DeviceKind::kSwitch); });
     if (tree) WEFT_TRY(tree_site());
     else WEFT_TRY(machines_site(machines()));
-    for (const Remark& r : o.unknown) unknown(r.text);
+    // What the caller has answered is no longer unknown; what this writer says in the site's own words need not stand twice.
+    auto answered = [&](const std::string& text) {
+      auto begins = [&](std::string_view with) { return text.starts_with(with); };
+      bool up = !assume.scale_up_form.empty(), net = !assume.scale_out.empty();
+      if (begins("what the network ports are connected to") || begins("speed of the network ports") || begins("rate of the scale-up links") || begins("number of NVLink switches")) return true;
+      return (up && (begins("scale-up links") || begins("whether the NVLinks") || begins("cards and NICs of the nodes") || begins("which devices are accelerators"))) || (net && begins("network cards"));
+    };
+    for (const Remark& r : o.unknown)
+      if (tree || !answered(r.text)) unknown(r.text);
     if (!out.unknown.empty()) {
       line("unknown:");
       for (const std::string& u : out.unknown) line("  - " + quoted(u));

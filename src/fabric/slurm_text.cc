@@ -133,6 +133,17 @@ int gpus_of(std::string_view gres) {  // "gpu:volta:2,nvme:1" → 2; -1 when it 
   return sum;
 }
 
+// Cards per node; two files that differ are a contradiction.
+void say_gpus(Observed& o, const std::unordered_map<std::string, std::pair<int, int>>& gpus, std::uint32_t file) {
+  for (std::uint32_t d : o.of_kind(DeviceKind::kNode)) {
+    auto it = gpus.find(o.devices[d].name);
+    if (it == gpus.end()) continue;
+    auto& said = o.devices[d].facts["gpus"];
+    said.say(std::to_string(it->second.first), {file, it->second.second});
+    if (said.contradicted()) o.contradictions.push_back({fmt::format("{} has {} GPUs by {} and {} here", o.devices[d].name, said.all[0].first, o.place(said.all[0].second), it->second.first), {file, it->second.second}});
+  }
+}
+
 }  // namespace
 
 Status add_slurm_conf(Observed& o, std::string_view text, const std::string& file) {
@@ -162,8 +173,7 @@ Status add_slurm_conf(Observed& o, std::string_view text, const std::string& fil
     }
   }
   if (!slurm_like && known.order.empty()) return fail(ErrorKind::kInvalid, "this is no slurm.conf: it names no node, partition or cluster", file);
-  for (std::uint32_t d : o.of_kind(DeviceKind::kNode))
-    if (auto it = gpus.find(o.devices[d].name); it != gpus.end()) o.devices[d].facts["gpus"].say(std::to_string(it->second.first), {index, it->second.second});
+  say_gpus(o, gpus, index);
   std::erase_if(o.unknown, [](const Remark& r) { return r.text.starts_with("whether Slurm uses this file"); });
   if (plugin.empty())
     o.contradictions.push_back({"slurm.conf sets no TopologyPlugin, so Slurm ignores topology.conf (its default is flat); set TopologyPlugin=topology/tree", {index, 0}});
@@ -206,8 +216,7 @@ Status add_gres_conf(Observed& o, std::string_view text, const std::string& file
     }
   }
   if (known.order.empty()) return fail(ErrorKind::kInvalid, "no NodeName= in this gres.conf; a file that holds for every node says nothing about the topology", file);
-  for (std::uint32_t d : o.of_kind(DeviceKind::kNode))
-    if (auto it = gpus.find(o.devices[d].name); it != gpus.end()) o.devices[d].facts["gpus"].say(std::to_string(it->second.first), {index, it->second.second});
+  say_gpus(o, gpus, index);
   compare(o, known, index, "gres.conf", false);
   return {};
 }

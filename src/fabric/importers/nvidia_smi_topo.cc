@@ -207,6 +207,7 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
   if (unnamed) o.unknown.push_back({fmt::format("interface names of {} NIC(s): no NIC legend", unnamed), {0, m.line}});
   if (!nics) o.unknown.push_back({"network cards: the matrix lists none (nvidia-smi shows RDMA devices only)", {0, m.line}});
   // Nearest NICs, as measured by the cells: the answer to "which NIC serves which card".
+  std::vector<std::string> nearest;
   for (const Row& row : m.rows) {
     if (!gpu_name(row.name) || !nics) continue;
     static constexpr std::string_view kOrder[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -217,9 +218,11 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
       if (near.empty()) continue;
       o.devices[ids[row.name]].facts["nearest_nics"].say(fmt::format("{}", fmt::join(near, ",")), {0, row.line});
       o.devices[ids[row.name]].facts["nearest_nic_path"].say(std::string(level), {0, row.line});
+      nearest.push_back(fmt::format("{} {} ({})", o.devices[ids[row.name]].name.substr(prefix.size() + 1), fmt::join(near, "+"), level));
       break;
     }
   }
+  if (!nearest.empty() && nearest.size() <= 64) o.understood.push_back({fmt::format("nearest NIC: {}", fmt::join(nearest, ", ")), {0, m.line}});
 }
 
 bool recognises(std::string_view text) {
