@@ -68,6 +68,8 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
     else columns[it->second].second.push_back(n);
   }
   std::map<DeviceId, Box> at;
+  std::map<DeviceId, DeviceId> joint;        // node → first node of its rack: bundles are drawn from racks
+  std::map<DeviceId, std::string> joint_name;
   std::size_t tier_rows = tiers.size();
   double top = 56 + static_cast<double>(tier_rows) * kTierGap, x = 20, bottom = top;
   std::string body;
@@ -110,8 +112,12 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
       widest = std::max(widest, node.w);
     }
     Box frame{rack_x, top, widest + 2 * kPad, y - top + 4};
+    for (DeviceId n : members) joint[n] = members[0];
+    joint_name[members[0]] = rack.empty() ? s.name(members[0]) : rack;
+    Box outer = rack.empty() ? at[members[0]] : frame;
     if (!rack.empty()) body += rect(frame, "#f0f0f0", rack, 6, "#999") + text(frame.x + kPad, frame.y + 13, rack, 11, "start");
     body += inside;
+    at[members[0]] = outer;
     x += frame.w + 12;
     bottom = std::max(bottom, y + 4);
   }
@@ -139,27 +145,28 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
       body += rect(b, it->first.first ? "#bcbddc" : "#9ecae1", s.name(it->second[i]), 8);
       std::string local = s.name(it->second[i]);
       local = local.substr(local.rfind('/') + 1);
-      if (w > 6.5 * static_cast<double>(local.size())) body += text(b.cx(), b.y + 15, local, 10);
+      if (w > 5.5 * static_cast<double>(local.size())) body += text(b.cx(), b.y + 15, local, 10);
     }
   }
-  // Bundles between switches, and from nodes to switches (drawn from the node so that 72 cards do not hide the picture).
+  // Bundles between switches, and from racks (or nodes without one) to switches, so that 72 cards do not hide the picture.
   std::map<std::pair<DeviceId, DeviceId>, std::pair<int, int>> bundles;  // → links, not usable
   for (std::uint32_t l = 0; l < s.link_count(); ++l) {
     const Link& link = s.link(LinkId{l});
     if (link.networks == bit(Network::kManagement)) continue;
     DeviceId ends[2] = {s.port(link.a).device, s.port(link.b).device};
     for (DeviceId& e : ends)
-      if (DeviceId n = s.container(e, DeviceKind::kNode); n.ok()) e = n;
+      if (DeviceId n = s.container(e, DeviceKind::kNode); n.ok()) e = joint[n];
     if (ends[0] == ends[1] || !at.contains(ends[0]) || !at.contains(ends[1])) continue;
     auto& [all, bad] = bundles[{std::min(ends[0], ends[1]), std::max(ends[0], ends[1])}];
     ++all, bad += link.rate.value() > 0 && s.effective_rate(LinkId{l}).value() < link.rate.value() && !link.spare;
   }
+  auto called = [&](DeviceId d) { return joint_name.contains(d) ? joint_name[d] : s.name(d); };
   std::string lines;
   for (const auto& [ends, count] : bundles) {
     Box a = at[ends.first], b = at[ends.second];
     if (a.y > b.y) std::swap(a, b);
     lines += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-opacity=\"0.45\" stroke-width=\"{:.1f}\"><title>{} - {}: {} links{}</title></line>\n", a.cx(), a.y + a.h, b.cx(), b.y, count.second ? "#d62728" : "#777",
-                         std::min(5.0, 0.6 + 0.25 * count.first), xml(s.name(ends.first)), xml(s.name(ends.second)), count.first, count.second ? fmt::format(", {} below their rate", count.second) : "");
+                         std::min(5.0, 0.6 + 0.25 * count.first), xml(called(ends.first)), xml(called(ends.second)), count.first, count.second ? fmt::format(", {} below their rate", count.second) : "");
   }
   std::string head = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", width + 10, bottom + 16);
   return head + text(6, 18, fmt::format("{}: {} cards in {} nodes, {} links", s.site_name(), s.cards().size(), nodes.size(), s.link_count()), 14, "start") + lines + body + "</svg>\n";
