@@ -21,7 +21,7 @@ CONFIGURE = cmake -G Ninja -S . $(shell command -v ccache >/dev/null && echo -DC
   $(shell command -v mold >/dev/null && echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold) --log-level=WARNING
 SOURCES = git ls-files -co --exclude-standard -- '*.cc' '*.h' | grep -E '^(src|tests|bench|fuzz)/'
 
-.PHONY: build run test slow bench fuzz soak check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
+.PHONY: test-page build run test slow bench fuzz soak check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
 
 setup:
 	@scripts/setup.sh build
@@ -62,7 +62,13 @@ fuzz:
 
 # 30 virtual days without a fault, over seeds and sites: any isolation or incident fails it.
 soak: build
-	@build/weft scenario run scenarios/soak $(ARGS)
+	@build/weft scenario run scenarios/soak/lab-32.yaml --seeds 5 $(ARGS)
+	@build/weft scenario run scenarios/soak/pod-144.yaml --seeds 5 $(ARGS)
+
+# The page in a real browser: headless Chromium against a running twin.
+test-page: build
+	@scripts/setup.sh browser
+	@cd web && npm ci --no-fund --no-audit --silent && node --test test/
 
 sanitize-address: page
 	@$(CONFIGURE) -B build-address -DWEFT_SANITIZE=address,undefined
@@ -79,6 +85,8 @@ check-all:
 	@$(MAKE) format-check
 	@$(MAKE) test
 	@$(MAKE) slow
+	@build/weft scenario run scenarios/soak/lab-32-1s.yaml
+	@$(MAKE) test-page
 	@$(MAKE) sanitize-address
 	@$(MAKE) sanitize-thread
 	@$(MAKE) fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS)

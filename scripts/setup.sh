@@ -24,6 +24,7 @@ for purpose in "${@:-build}"; do
     bench) wanted+=" $bench" ;;
     fuzz) wanted+=" $fuzz" ;;
     check) wanted+=" $check" ;;
+    browser) wanted+=" chromium" ;;
     tidy) wanted+=" $tidy" ;;
     *) sed -n '2,6p' "$0" >&2; exit 2 ;;
   esac

@@ -222,7 +222,7 @@ Result<std::vector<Scenario>> read_scenarios(const std::string& path) {
   }
   if (path == "scenarios" || path == "scenarios/") {
     for (const std::string& p : embedded_paths("scenarios/")) {
-      if (!p.ends_with(".yaml")) continue;
+      if (!p.ends_with(".yaml") || p.find('/', 10) != std::string::npos) continue;
       WEFT_ASSIGN(auto text, embedded_file(p));
       WEFT_ASSIGN(auto s, parse_scenario(text, p));
       out.push_back(std::move(s));
