@@ -16,7 +16,7 @@ Registry<CauseEntry>& causes() {
 }
 
 bool is_job_symptom(std::string_view sign) {
-  static constexpr std::string_view kSigns[] = {"checkpoint_slow", "group_slow", "job_stalled", "step_aborted", "step_slow", "step_spikes", "tpot_slow", "ttft_slow", "wait_up", "watchdog"};
+  static constexpr std::string_view kSigns[] = {"group_slow", "job_stalled", "step_aborted", "step_slow", "step_spikes", "tpot_slow", "ttft_slow", "wait_up", "watchdog"};
   return std::find(std::begin(kSigns), std::end(kSigns), sign) != std::end(kSigns) || sign.starts_with("comm_");
 }
 
@@ -41,10 +41,15 @@ bool Case::near(const Finding& f, Where where) const {
   if (where == Where::kAnywhere) return true;
   if (where == Where::kJob) {
     if (p.job >= 0) return job_touched(p.job);
-    // Late ranks and watchdog lines sit on cards: they are a job's symptoms too.
-    if (!p.device.ok()) return false;
-    auto rank = m.rank_of(p.device);
-    return rank && job_touched(rank->first);
+    if (!m.ready() || !p.known()) return false;
+    // Late ranks and watchdog lines sit on cards: they are a job's symptoms too; what a link or port suffers, its users share.
+    if (p.device.ok() && m.snapshot().device(p.device).kind == DeviceKind::kCard && !p.link.ok()) {
+      auto rank = m.rank_of(p.device);
+      return rank && job_touched(rank->first);
+    }
+    for (int j : m.jobs_of(p))
+      if (job_touched(j)) return true;
+    return false;
   }
   if (!m.ready() || !p.known()) return f.entity == m.name(part_);
   const fabric::Snapshot& s = m.snapshot();

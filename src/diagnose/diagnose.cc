@@ -99,6 +99,32 @@ struct Diagnoser::Impl {
     }
   }
 
+  // What these jobs felt belongs to a run that is over.
+  void forget(const std::vector<RunningJob>& jobs) {
+    static constexpr std::string_view kFelt[] = {"algorithm_changed", "cards_warmer", "compute_slow", "imbalance_up", "job_misplaced", "node_late", "rank_behind", "rank_late", "rank_offset", "ranks_late_changing"};
+    std::set<std::string> names;
+    for (const RunningJob& j : jobs) {
+      names.insert(j.job.name.starts_with("job/") ? j.job.name : "job/" + j.job.name);
+      if (!machine.ready()) continue;
+      for (fabric::DeviceId d : j.placement.cards) {
+        names.insert(machine.snapshot().name(d));
+        if (fabric::DeviceId n = machine.node_of(d); n.ok()) names.insert(machine.snapshot().name(n));
+      }
+    }
+    std::vector<std::pair<std::string, std::string>> drop;
+    for (const auto& [key, live] : findings.all()) {
+      bool felt = is_job_symptom(key.first) || std::find(std::begin(kFelt), std::end(kFelt), key.first) != std::end(kFelt);
+      if (felt && names.contains(key.second.substr(0, key.second.find(':')))) drop.push_back(key);
+    }
+    for (const auto& [sign, entity] : drop) findings.drop(sign, entity);
+  }
+
+  void new_normal(std::vector<RunningJob> jobs, Instant from) {
+    forget(jobs);
+    for (RunningJob& j : jobs) j.since = std::max(j.since, from);
+    machine.set_jobs(std::move(jobs));
+  }
+
   void run_detectors(Context& c) {
     for (SeriesId id : windows.take_new()) {
       if (of_series.size() <= id.v) of_series.resize(series.size());
@@ -161,6 +187,7 @@ struct Diagnoser::Impl {
     core.clear();
     for (const Finding* f : best.explained)
       if (!is_job_symptom(f->sign)) core.insert(f);
+    if (core.empty()) core.insert(best.explained.begin(), best.explained.end());
     struct Rival {
       const Scored* scored;
       double score;
@@ -207,6 +234,7 @@ struct Diagnoser::Impl {
     std::vector<const Finding*> left;
     for (const auto& [key, live] : findings.all()) left.push_back(&live.finding);
     std::vector<bool> seen(incidents.size(), false);
+    std::set<std::string> told;  // findings that an incident of this pass explains
     for (int round = 0; round < 16 && !left.empty(); ++round) {
       std::vector<Scored> all = candidates(c, left);
       std::erase_if(all, [&](const Scored& s) { return s.score < 0.5; });
@@ -225,9 +253,10 @@ struct Diagnoser::Impl {
       if (d.causes.empty() || (d.causes[0].confidence < kActable && !d.undecided)) continue;
       if (d.causes[0].confidence + (d.causes.size() > 1 ? d.causes[1].confidence : 0) < kActable) continue;
       keep(c, std::move(d), core, best.entry->settle_s, seen);
+      for (const Finding* f : best.explained) told.insert(finding_name(*f));
     }
     for (std::size_t i = 0; i < incidents.size(); ++i)
-      if (i >= seen.size() || !seen[i]) gone(c, incidents[i]);
+      if (i >= seen.size() || !seen[i]) gone(c, incidents[i], told);
   }
 
   // Same incident: same first cause, or findings in common.
@@ -282,8 +311,20 @@ struct Diagnoser::Impl {
     incident.diagnosis = std::move(d);
   }
 
-  void gone(const Context& c, Incident& incident) {
+  void gone(const Context& c, Incident& incident, const std::set<std::string>& told) {
     if (incident.diagnosis.over) return;
+    // Another incident tells its story by now: one fault, one incident.
+    bool told_elsewhere = false, untold = false;
+    for (const std::string& name : incident.core) {
+      std::size_t at = name.find('@');
+      if (!findings.find(name.substr(0, at), name.substr(at + 1))) continue;
+      (told.contains(name) ? told_elsewhere : untold) = true;
+    }
+    if (told_elsewhere && !untold) {
+      incident.diagnosis.over = true;
+      incident.diagnosis.at = c.now;
+      return;
+    }
     // Symptoms flicker: wait before calling it over.
     if (c.now - incident.last_seen < seconds(15)) return;
     incident.diagnosis.over = true;
@@ -297,13 +338,28 @@ Diagnoser::Diagnoser(Diagnoser&&) noexcept = default;
 Diagnoser& Diagnoser::operator=(Diagnoser&&) noexcept = default;
 
 void Diagnoser::set_snapshot(const fabric::Snapshot& snapshot) {
-  impl_->machine.set_snapshot(snapshot);
-  impl_->ranked_changes = UINT64_MAX;
+  Impl& d = *impl_;
+  bool known = d.machine.ready();
+  bool changed = known && (d.machine.snapshot().link_overlay().size() != snapshot.link_overlay().size() || d.machine.snapshot().content_hash() != snapshot.content_hash());
+  d.machine.set_snapshot(snapshot);
+  if (changed) d.new_normal(d.machine.jobs(), d.last_evaluate);
+  d.ranked_changes = UINT64_MAX;
 }
 
 void Diagnoser::set_jobs(std::vector<RunningJob> jobs) {
-  impl_->machine.set_jobs(std::move(jobs));
-  impl_->ranked_changes = UINT64_MAX;
+  Impl& d = *impl_;
+  std::vector<RunningJob> before = d.machine.jobs();
+  for (RunningJob& j : jobs)
+    for (const RunningJob& old : before)
+      if (old.job.name == j.job.name && old.running == j.running && old.placement.cards == j.placement.cards && old.since > j.since) j.since = old.since;  // a later new normal stands
+  std::vector<RunningJob> changed;
+  for (const RunningJob& old : before) {
+    auto same = std::find_if(jobs.begin(), jobs.end(), [&](const RunningJob& j) { return j.job.name == old.job.name; });
+    if (same == jobs.end() || same->since != old.since || same->running != old.running || same->placement.cards != old.placement.cards) changed.push_back(old);
+  }
+  d.machine.set_jobs(std::move(jobs));
+  d.forget(changed);
+  d.ranked_changes = UINT64_MAX;
 }
 
 void Diagnoser::ingest(const telemetry::Batch& batch) {
