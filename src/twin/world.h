@@ -3,6 +3,7 @@
 // the scenario judge alone.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,7 +23,8 @@ struct WorldOptions {
   Duration sample_every = seconds(1);
   double actuator_failure = 0.03;    // share of actions that fail
   double actuator_delay_factor = 1;  // scales how long effects take
-  bool noise = true;                 // section 2 of the fault facts; off only in unit tests
+  bool noise = true;                 // ordinary noise of healthy machines; off only in unit tests
+  bool every_series = false;         // every series at sample_every instead of each exporter's own rate (benchmark)
 };
 
 // A fault to come, as scenario files say it. Magnitude 1 is the catalogue's middle; each seed draws × 0.5 … × 2 unless given.
@@ -77,10 +79,14 @@ class World : public Clock, public telemetry::Source, public control::Actuator {
   std::vector<Effect> effects() const;
   const fabric::Snapshot& real() const;        // true state of the machine
   std::size_t series_count() const;
+  std::size_t simulated() const;               // steps simulated so far: one per state of machine and placement
+  // Called with each effect as it happens: the append-only log of process mode.
+  void on_effect(std::function<void(const Effect&)> listener);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  friend struct WorldInside;                   // tests of the twin itself
 };
 
 }  // namespace weft::twin

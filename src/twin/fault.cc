@@ -1,0 +1,10 @@
+#include "twin/fault.h"
+
+namespace weft::twin {
+
+Registry<FaultEntry>& faults() {
+  static Registry<FaultEntry> registry("fault");
+  return registry;
+}
+
+}  // namespace weft::twin
