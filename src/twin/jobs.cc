@@ -131,7 +131,8 @@ Status Jobs::start(JobRun& job, const std::vector<DeviceId>& cards, bool resume,
 // Ranks to cards, and which links each group uses (ring neighbours; every pair for expert groups).
 void Jobs::place(JobRun& job, const fabric::Snapshot& real) {
   std::size_t index = static_cast<std::size_t>(&job - jobs_.data());
-  if (state_.jobs[index].scattered) {
+  job.scattered = state_.jobs[index].scattered;
+  if (job.scattered) {
     // One card of each node in turn: neighbours in a group come to lie on different nodes.
     std::map<int, std::vector<int>> by_node;
     std::vector<int> sorted = job.cards;
@@ -158,6 +159,12 @@ void Jobs::place(JobRun& job, const fabric::Snapshot& real) {
   }
   std::sort(job.uses.begin(), job.uses.end());
   job.uses.erase(std::unique(job.uses.begin(), job.uses.end()), job.uses.end());
+}
+
+void Jobs::relaunch(JobRun& job, const fabric::Snapshot& real) {
+  std::vector<DeviceId> cards = job.placement.cards;
+  job.phase = JobPhase::kStopped;
+  if (!start(job, cards, true, real)) job.phase = JobPhase::kDead;
 }
 
 void Jobs::stop(JobRun& job) { job.phase = JobPhase::kStopped, job.profile.reset(), job.stalled_for = 0; }
@@ -385,7 +392,7 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
   for (JobRun& job : jobs_)
     if (job.phase == JobPhase::kStarting && (job.phase_left -= dt) <= 0) {
       job.phase = JobPhase::kRunning;
-      state_.set_fact(job.entity, telemetry::fact::kAlgorithm, "default");
+      state_.set_fact(job.entity, telemetry::fact::kAlgorithm, "auto");
     }
   refresh(real, network_key);
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
@@ -470,6 +477,9 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
       job.left = 0;
       if (job.since_save >= every) {
         job.phase = JobPhase::kSaving;
+        if (state_.jobs[j].aligned_checkpoints)
+          for (JobRun& other : jobs_)
+            if (&other != &job && other.phase == JobPhase::kRunning) save(other);
         job.save_seconds = job.phase_left = noise_.around(save_time(job), 0.05);
         continue;
       }

@@ -55,6 +55,7 @@ struct JobRun {
   int hung_rank = -1;
   std::vector<int> stalled_groups;
   std::string trouble;
+  bool scattered = false;             // as started
   // Which groups use a link: sorted by link.
   std::vector<std::pair<fabric::LinkId, int>> uses;
   std::vector<double> launched;       // collectives by rank
@@ -83,6 +84,7 @@ class Jobs {
   // Scheduler's answers. `card_free` says whether a card may be used.
   Status start(JobRun& job, const std::vector<fabric::DeviceId>& cards, bool resume, const fabric::Snapshot& real);
   void stop(JobRun& job);
+  void relaunch(JobRun& job, const fabric::Snapshot& real);  // by the launcher itself, from the last checkpoint, same cards
   bool can_save(const JobRun& job) const { return job.phase == JobPhase::kRunning; }
   void save(JobRun& job);                                // begins a checkpoint after this step
   int owner_of(int card) const;                          // job index, -1 when free

@@ -71,6 +71,7 @@ struct LinkKnobs {
   double rate = 1;          // share of the built rate
   double negotiated = 1;    // what both ends report
   double latency_ns = 0;
+  double foreign = 0;       // share taken by traffic that is nobody's here
   bool black_hole = false;  // large messages never arrive
 };
 struct PortKnobs {

@@ -80,6 +80,8 @@ void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise,
     double rate = real.effective_rate(LinkId{l}).value() / 8;
     double phase = 1 + 0.08 * noise.normal();  // compute and exchange phases do not divide a second evenly (N15)
     double forward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l] * phase)) : 0, backward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l + 1] * phase)) : 0;
+    double foreign = state_.links[l].foreign * link.rate.value() / 8;
+    forward += foreign, backward += foreign;
     if (a.ethernet && rate > 0) forward += p.get("port.background_bps"), backward += p.get("port.background_bps");
     rates_[2 * l] = forward, rates_[2 * l + 1] = backward;
     auto end = [&](Port& q, double tx, double rx) {

@@ -196,7 +196,30 @@ void World::Impl::apply_faults(double dt) {
       continue;
     }
     a.entry->apply(state, a);
+    // A hang lives in the process: it ends with the job that runs there.
+    if (a.target.device.ok() && std::find(a.entry->cures.begin(), a.entry->cures.end(), heal::action::kJobStop) != a.entry->cures.end()) {
+      int owner = jobs.owner_of(state.card_of(a.target.device));
+      if (owner >= 0 && jobs.all()[static_cast<std::size_t>(owner)].active()) a.memory[0] = 1;
+      else if (a.memory[0] > 0) a.cured = true;
+      a.showing = a.memory[0] > 0;
+    }
     if (a.cured) a.cured = false, cure(a);
+  }
+  for (std::size_t j = 0; j < jobs.all().size(); ++j) {
+    JobRun& job = jobs.all()[j];
+    const JobKnobs& k = state.jobs[j];
+    if (!job.active()) continue;
+    if (k.scattered && !job.scattered) jobs.relaunch(job, real);
+    if (k.neighbour <= 0) continue;
+    // Foreign traffic shares the links between switches, where this job's groups cross them.
+    for (const auto& [l, group] : job.uses) {
+      const fabric::Link& link = state.built.link(l);
+      if (!state.ports[link.a.v].at_switch || !state.ports[link.b.v].at_switch) continue;
+      LinkKnobs& lk = state.links[l.v];
+      if (lk.foreign > 0) continue;
+      lk.foreign = k.neighbour, lk.rate *= 1 - k.neighbour;
+      for (fabric::PortId q : {link.a, link.b}) state.ports[q.v].knobs.ecn += 2000 * k.neighbour, state.ports[q.v].knobs.queue += 2e6 * k.neighbour, state.ports[q.v].knobs.pfc_tx += 100 * k.neighbour;
+    }
   }
   // What follows from parts that are gone, whoever said so.
   for (Node& n : state.nodes) {
@@ -352,6 +375,10 @@ void World::Impl::see(Active& a) {
     case Shows::kExporter: a.visible = next_export(node); break;
     case Shows::kStep: {
       double wait = 0;
+      if (a.target.job >= 0) {
+        const JobRun& j = jobs.all()[static_cast<std::size_t>(a.target.job)];
+        if (!j.active() || j.step_seconds <= 0 || j.warm_up > 0) return;  // no step to see it in yet
+      }
       for (const JobRun& j : jobs.all())
         if (j.active() && (a.target.job < 0 || &j == &jobs.all()[static_cast<std::size_t>(a.target.job)])) wait = std::max(wait, j.left);
       a.visible = state.now + seconds(wait);
