@@ -229,10 +229,12 @@ Status World::Impl::perform(const heal::Action& a) {
 }
 
 // Ends the faults that this kind of action ends, on the part itself or what lies in it. Work on a device reaches its ports' links.
-void World::Impl::cure_by(std::string_view kind, DeviceId device, LinkId link, int job, std::string_view) {
+void World::Impl::cure_by(std::string_view kind, DeviceId device, LinkId link, int job, std::string_view key) {
   for (Active& f : faults) {
     if (f.cured || !f.begun) continue;
     if (std::find(f.entry->cures.begin(), f.entry->cures.end(), kind) == f.entry->cures.end()) continue;
+    // Setting one thing right does not heal another: what is a fact heals through the fact.
+    if (kind == action::kConfigApply && !state.fact(f.target.name, key).empty()) continue;
     bool hit = false;
     if (f.target.job >= 0) hit = job == f.target.job;
     if (f.target.link.ok()) {

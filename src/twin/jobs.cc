@@ -463,10 +463,11 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
         Instant at = state_.now - seconds(budget);
         job.phase = JobPhase::kRunning;
         job.since_save = 0;
-        out.samples.push_back({job.ids.save, at, job.save_seconds});
+        double took = job.save_seconds;
+        out.samples.push_back({job.ids.save, at, took});
         finish_step(job, at, out);
         job.saved_step = job.step;
-        state_.log(job.entity, event::kCheckpoint, std::to_string(job.step), Severity::kInfo, fmt::format("saved checkpoint of step {} in {:.1f} s", job.step, job.save_seconds));
+        state_.log(job.entity, event::kCheckpoint, std::to_string(job.step), Severity::kInfo, fmt::format("saved checkpoint of step {} in {:.1f} s", job.step, took));
         job.left = 0;
         continue;
       }

@@ -21,9 +21,9 @@ Status Parameters::read(const std::string& path) {
   for (const auto& [name, entry] : file.get("parameters").entries()) {
     WEFT_TRY(entry.only({"value", "low", "high", "unit", "source"}));
     ParameterValue p;
-    WEFT_ASSIGN(p.value, entry.get("value").number(-1e12, 1e12));
-    WEFT_ASSIGN(p.low, entry.get("low").number(-1e12, 1e12));
-    WEFT_ASSIGN(p.high, entry.get("high").number(-1e12, 1e12));
+    WEFT_ASSIGN(p.value, entry.get("value").number(-1e15, 1e15));
+    WEFT_ASSIGN(p.low, entry.get("low").number(-1e15, 1e15));
+    WEFT_ASSIGN(p.high, entry.get("high").number(-1e15, 1e15));
     if (entry.has("unit")) {
       WEFT_ASSIGN(p.unit, entry.get("unit").text());
     }

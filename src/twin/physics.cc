@@ -61,6 +61,7 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
       } else {
         inlet = p.get("cdu.supply_c");
       }
+      if (node) resistance *= std::pow(std::max(node->knobs.fan, 0.2), -p.get("node.fan_exponent_liquid"));
     } else if (node) {
       resistance *= std::pow(std::max(node->knobs.fan, 0.2), -p.get("node.fan_exponent"));
     }

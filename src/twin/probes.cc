@@ -29,6 +29,7 @@ double World::Impl::stress_speed(const Card& c) const {
   if (c.liquid && c.cdu >= 0) {
     const Cdu& cdu = state.cdus[static_cast<std::size_t>(c.cdu)];
     inlet = (cdu.supply_c + cdu.knobs.supply + cdu.return_c) / 2 + c.offset_c, r *= std::pow(std::max(cdu.flow, 0.02), -0.8);
+    if (node) r *= std::pow(std::max(node->knobs.fan, 0.2), -parameters.get("node.fan_exponent_liquid"));
   } else if (!c.liquid && node) {
     r *= std::pow(std::max(node->knobs.fan, 0.2), -parameters.get("node.fan_exponent"));
   }

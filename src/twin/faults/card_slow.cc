@@ -8,7 +8,6 @@ namespace weft::twin {
 namespace {
 
 Card& card_of(State& s, const Active& a) { return s.cards[static_cast<std::size_t>(s.card_of(a.target.device))]; }
-bool air(const State& s, const Target& t) { return !s.cards[static_cast<std::size_t>(s.card_of(t.device))].liquid; }
 bool liquid(const State& s, const Target& t) { return s.cards[static_cast<std::size_t>(s.card_of(t.device))].liquid; }
 
 // Heat sink or paste: resistance up, temperature to the limit, clock down step by step over minutes; neighbours stay.
@@ -17,7 +16,7 @@ void thermal(State& s, Active& a) {
   card_of(s, a).knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("card_thermal.ramp_s"));
   a.showing = a.showing || (card_of(s, a).throttle & 0x40) || card_of(s, a).temp > 86;
 }
-WEFT_REGISTER(faults(), {"card_thermal", "one card throttles thermally", Sits::kCard, Shows::kExporter, {"work_order"}, thermal, nullptr, nullptr, air});
+WEFT_REGISTER(faults(), {"card_thermal", "one card throttles thermally", Sits::kCard, Shows::kExporter, {"work_order"}, thermal});
 
 // A cold plate that is fouled or holds air: this card far above its peers at the same power, loop flow normal.
 void plate(State& s, Active& a) {

@@ -12,10 +12,7 @@ namespace event = telemetry::event;
 bool feeds_cards(const State& s, const Target& t) { return !s.cdus[static_cast<std::size_t>(s.index_of(t.device))].cards.empty(); }
 bool liquid_rack(const State& s, const Target& t) { return s.racks[static_cast<std::size_t>(s.index_of(t.device))].liquid; }
 bool has_nodes(const State& s, const Target& t) { return !s.racks[static_cast<std::size_t>(s.index_of(t.device))].nodes.empty(); }
-bool air_node(const State& s, const Target& t) {
-  const Node& n = s.nodes[static_cast<std::size_t>(s.index_of(t.device))];
-  return !n.cards.empty() && !s.cards[static_cast<std::size_t>(n.cards[0])].liquid;
-}
+bool card_node(const State& s, const Target& t) { return !s.nodes[static_cast<std::size_t>(s.index_of(t.device))].cards.empty(); }
 
 // Flow and pressure lead by seconds, supply-return rises, then every cold plate of the loop together (J. Electronic Packaging 140(2) 020902).
 void flow(State& s, Active& a) {
@@ -51,12 +48,13 @@ void inlet(State& s, Active& a) {
 }
 WEFT_REGISTER(faults(), {"inlet_temp_rise", "air inlets of a rack warm up", Sits::kRack, Shows::kExporter, {"work_order"}, inlet, nullptr, nullptr, has_nodes});
 
+// Where cold plates carry most of the heat, a fan still cools memory, NICs and the air the node breathes.
 void fan(State& s, Active& a) {
   Node& n = s.nodes[static_cast<std::size_t>(s.index_of(a.target.device))];
   n.knobs.fan = std::clamp(1 - s.parameters->get("fan_failed.share") * a.magnitude, 0.4, 0.9);
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"fan_failed", "a fan of a node stops", Sits::kNode, Shows::kExporter, {"work_order"}, fan, nullptr, nullptr, air_node});
+WEFT_REGISTER(faults(), {"fan_failed", "a fan of a node stops", Sits::kNode, Shows::kExporter, {"work_order"}, fan, nullptr, nullptr, card_node});
 
 }  // namespace
 }  // namespace weft::twin
