@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/quantity.h"
 #include "base/text.h"
@@ -91,9 +92,9 @@ struct Writer {
     }
     // Cards in the order of their numbers, so that card3 of the file is card3 of the site.
     for (Machine& m : out)
-      std::stable_sort(m.cards.begin(), m.cards.end(), [&](std::uint32_t a, std::uint32_t b) {
+      std::sort(m.cards.begin(), m.cards.end(), [&](std::uint32_t a, std::uint32_t b) {
         const std::string &x = o.devices[a].name, &y = o.devices[b].name;
-        return x.size() != y.size() ? x.size() < y.size() : x < y;
+        return std::tuple(x.size(), std::string_view(x), a) < std::tuple(y.size(), std::string_view(y), b);
       });
     return out;
   }

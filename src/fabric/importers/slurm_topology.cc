@@ -92,6 +92,7 @@ Result<Observed> read(std::string_view text, const std::string& file) {
     }
   }
   if (o.devices.empty()) return fail(ErrorKind::kInvalid, "no SwitchName= line", file);
+  if (nodes.empty()) return fail(ErrorKind::kInvalid, "no switch has Nodes=: the tree holds no node", file);
 
   // The tree above the leaves. A child that nobody describes dangles; a switch below itself is a loop.
   std::vector<std::uint32_t> parent(o.devices.size(), kNoDevice);

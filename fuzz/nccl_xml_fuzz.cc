@@ -1,0 +1,4 @@
+// Any bytes as the import format nccl-xml.
+#include "import_check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { return weft::fuzz::import(data, size, "nccl-xml"); }
