@@ -23,6 +23,7 @@ struct FactState {
 };
 struct Log {
   std::map<std::pair<std::string, std::string>, FactState, std::less<>> facts;  // (key, entity)
+  Instant facts_changed;                                                         // latest change of any fact
   std::vector<telemetry::Event> events;                                         // by time
   const FactState* fact(std::string_view key, std::string_view entity) const;
   std::vector<const telemetry::Event*> of(std::string_view entity, std::string_view kind, Instant from) const;

@@ -96,6 +96,7 @@ struct Diagnoser::Impl {
       if (state.since.ns() != 0) state.before = state.value, state.changed = true;
       state.value = f->value;
       state.since = f->at;
+      log.facts_changed = std::max(log.facts_changed, f->at);
     }
   }
 

@@ -159,6 +159,7 @@ class Scene {
       Series s;
       s.id = table_.intern(w[1], entity, labels, counter ? telemetry::MetricKind::kCounter : telemetry::MetricKind::kGauge);
       s.pieces = pieces, s.every = every;
+      newest_[s.id] = series_.size();
       series_.push_back(s);
     };
     std::string pattern(w[2]);
@@ -176,8 +177,7 @@ class Scene {
 
   // Later lines for the same series win: exceptions are written after the rule.
   void feed(Series& s, telemetry::Batch& batch) {
-    for (const Series& other : series_)
-      if (other.id == s.id && &other > &s) return;
+    if (newest_[s.id] != static_cast<std::size_t>(&s - series_.data())) return;
     if (std::fmod(now_, s.every) != 0) return;
     const Piece* piece = nullptr;
     for (const Piece& p : s.pieces)
@@ -205,6 +205,7 @@ class Scene {
   fabric::Snapshot snapshot_ = *fabric::SnapshotBuilder("none").build();
   std::vector<RunningJob> jobs_;
   std::vector<Series> series_;
+  std::map<telemetry::SeriesId, std::size_t> newest_;
   std::vector<telemetry::Event> events_;
   std::vector<telemetry::Fact> facts_;
   const std::vector<Diagnosis>* last_ = nullptr;

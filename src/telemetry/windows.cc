@@ -286,8 +286,8 @@ Baseline Windows::baseline(SeriesId id, Instant from, Instant to) const {
   const Row* r = impl_->row(id);
   if (!r) return {};
   std::size_t a = Impl::after(*r, impl_->tick(from)), b = Impl::after(*r, impl_->tick(to));
-  std::size_t n = b > a ? b - a : 0, keep = std::min<std::size_t>(n, 128);
-  std::array<double, 128> v;
+  std::size_t n = b > a ? b - a : 0, keep = std::min<std::size_t>(n, 64);
+  std::array<double, 64> v;
   for (std::size_t i = 0; i < keep; ++i) v[i] = impl_->value(*r, a + i * n / keep);
   return robust(std::span(v.data(), keep));
 }

@@ -62,7 +62,7 @@ class Windows {
   std::vector<Point> last_points(SeriesId id, std::size_t count) const;
   Increase increase(SeriesId id, Instant from, Instant to) const;  // counters
   double mean(SeriesId id, Instant from, Instant to) const;        // gauges; counters per second. NaN when no sample
-  // Robust, own history: native points in the span, thinned to at most 128.
+  // Robust, own history: native points in the span, thinned to at most 64.
   Baseline baseline(SeriesId id, Instant from, Instant to) const;
   // Means of whole minutes / ten minutes, time of their end; counters per second.
   std::vector<Point> minutes(SeriesId id, Instant from, Instant to) const;

@@ -172,10 +172,10 @@ void sweep_peers(Context& c) {
 }
 
 // ---- settings and widths: against the model's own, else the fleet's majority -----------------------------------------------------
-double majority(const Context& c, std::string_view m, SeriesId not_this) {
+double majority(const Context& c, std::string_view m) {
   std::map<double, int> votes;
   for (SeriesId id : c.table.of_metric(m))
-    if (id != not_this && c.windows.has(id)) ++votes[std::round(c.windows.last(id))];
+    if (c.windows.has(id)) ++votes[std::round(c.windows.last(id))];
   double best = NAN;
   int most = 0;
   for (auto [v, n] : votes)
@@ -184,9 +184,10 @@ double majority(const Context& c, std::string_view m, SeriesId not_this) {
 }
 
 void sweep_limits(Context& c) {
+  double limit = majority(c, metric::kPowerLimit), width = majority(c, metric::kPcieWidth), links = majority(c, metric::kScaleUpLinks);
   for (SeriesId id : c.table.of_metric(metric::kPowerLimit)) {
     if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
-    double v = c.windows.last(id), usual = majority(c, metric::kPowerLimit, id);
+    double v = c.windows.last(id), usual = limit;
     if (!std::isfinite(usual) && c.machine.ready()) {
       const Part& p = c.machine.part(c.table.entity(id));
       const fabric::DeviceModel* model = p.device.ok() ? c.machine.snapshot().model_of(p.device) : nullptr;
@@ -199,8 +200,9 @@ void sweep_limits(Context& c) {
   }
   for (SeriesId id : c.table.of_metric(metric::kPcieWidth)) {
     if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
-    double v = c.windows.last(id), usual = majority(c, metric::kPcieWidth, id);
-    for (const Point& p : c.windows.last_points(id, 64)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
+    double v = c.windows.last(id), usual = width;
+    if (!std::isfinite(usual))
+      for (const Point& p : c.windows.last_points(id, 64)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
     if (!(v > 0) || v >= usual - 0.5) continue;
     Instant since;
     if (count_last(c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2) continue;
@@ -208,8 +210,9 @@ void sweep_limits(Context& c) {
   }
   for (SeriesId id : c.table.of_metric(metric::kScaleUpLinks)) {
     if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
-    double v = c.windows.last(id), usual = majority(c, metric::kScaleUpLinks, id);  // by the fleet: some models have fewer by design
-    for (const Point& p : c.windows.last_points(id, 640)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
+    double v = c.windows.last(id), usual = links;  // by the fleet: some models have fewer by design
+    if (!std::isfinite(usual))
+      for (const Point& p : c.windows.last_points(id, 64)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
     if (v >= usual - 0.5) continue;
     Instant since;
     if (count_last(c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2) continue;

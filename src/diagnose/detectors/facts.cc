@@ -24,6 +24,11 @@ std::string peers_of(const Context& c, const std::string& entity) {
 }
 
 void sweep_facts(Context& c) {
+  // Nothing new and nothing standing: nothing to compare.
+  bool standing = false;
+  for (std::string_view sign : {"algorithm_changed", "neighbor_mismatch"}) each_alive(c, sign, [&](const Finding&) { standing = true; });
+  for (const Watched& w : kWatched) each_alive(c, w.sign, [&](const Finding&) { standing = true; });
+  if (!standing && c.now - c.log.facts_changed > seconds(30)) return;
   for (const Watched& w : kWatched) {
     std::map<std::string, std::map<std::string, std::vector<std::string>>> kinds;  // kind → value → entities
     for (auto at = c.log.facts.lower_bound(std::pair(std::string(w.key), std::string())); at != c.log.facts.end() && at->first.first == w.key; ++at)

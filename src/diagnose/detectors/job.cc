@@ -18,26 +18,38 @@ struct Shift {
 };
 
 // Median of the last k steps against those before, since the job (re)started and warmed up. `frozen`: baseline of a finding that is alive.
+struct Past {
+  Baseline before;             // of everything but the last 24 steps (or 5, when young)
+  std::vector<double> recent;  // last 24, oldest first
+  std::vector<Instant> when;
+};
+
+// Levels before the last `k` steps. ~2 us.
+Past past_of(const Context& c, SeriesId id, Instant since, std::size_t k) {
+  Past out;
+  if (id.v == UINT32_MAX || !c.windows.has(id)) return out;
+  std::vector<Point> p = c.windows.last_points(id, 24);
+  if (p.size() < k + 3) return out;
+  for (const Point& q : p) out.recent.push_back(q.value), out.when.push_back(q.at);
+  // Warm-up: the first steps after the start, if the window still reaches back to them.
+  Duration step = c.windows.interval(id);
+  Instant from = since + step * c.rules["warm_up_steps"];
+  out.before = c.windows.baseline(id, std::max(from, c.now - hours(4)), p[p.size() - k].at - nanoseconds(1));
+  return out;
+}
+
 Shift shift(const Context& c, SeriesId id, Instant since, std::size_t k, double frozen = NAN) {
   Shift s;
-  if (id.v == UINT32_MAX || !c.windows.has(id)) return s;
-  std::vector<Point> p = c.windows.points(id, since, c.now);
-  // Warm-up counts only if the window reaches back to the start.
-  std::size_t skip = p.size() < 600 ? static_cast<std::size_t>(c.rules["warm_up_steps"]) : 0;
-  if (p.size() < skip + k + 3) return s;
-  std::vector<double> now, before;
-  for (std::size_t i = p.size() - k; i < p.size(); ++i) now.push_back(p[i].value);
-  std::size_t n = p.size() - k - skip, stride = std::max<std::size_t>(1, n / 128);
-  for (std::size_t i = skip; i < p.size() - k; i += stride) before.push_back(p[i].value);
-  Baseline b = telemetry::robust(before);
-  s.samples = static_cast<int>(n);
-  s.before = std::isfinite(frozen) ? frozen : b.median;
-  if (std::isfinite(frozen)) s.samples = 99;
-  s.now = telemetry::median(now);
-  s.sigma = std::max(b.mad, 0.003 * std::abs(s.before));
+  Past past = past_of(c, id, since, k);
+  if (past.before.samples < 3 && !std::isfinite(frozen)) return s;
+  if (past.recent.size() < k) return s;
+  s.samples = std::isfinite(frozen) ? 99 : past.before.samples;
+  s.before = std::isfinite(frozen) ? frozen : past.before.median;
+  s.now = telemetry::median({past.recent.end() - static_cast<std::ptrdiff_t>(k), past.recent.end()});
+  s.sigma = std::max(past.before.mad, 0.003 * std::abs(s.before));
   s.relative = s.before > 0 ? s.now / s.before - 1 : 0;
   s.z = (s.now - s.before) / (1.2533 * s.sigma * std::sqrt(1.0 / static_cast<double>(k) + 1.0 / std::max(1, s.samples)));
-  s.since = p[p.size() - k].at;
+  s.since = past.when[past.when.size() - k];
   return s;
 }
 
@@ -48,9 +60,11 @@ double frozen_of(const Context& c, std::string_view sign, const std::string& ent
 
 // Raises sign@entity when a short look sees a large shift or a longer one a small.
 bool judge_shift(Context& c, SeriesId id, const RunningJob& job, std::string_view sign, const std::string& entity, double limit, double minimum, Layer layer, const char* text) {
+  if (id.v == UINT32_MAX || !c.windows.has(id)) return false;
   double frozen = frozen_of(c, sign, entity);
-  for (std::size_t k : {std::size_t{5}, std::size_t{10}, std::size_t{24}}) {
+  for (std::size_t k : {std::size_t{5}, std::size_t{10}, std::size_t{21}}) {
     Shift s = shift(c, id, job.since, k, frozen);
+    if (k == 5 && !std::isfinite(frozen) && s.relative < 0.3 * limit) return false;  // no need to look longer
     if (!s.known()) continue;
     bool standing = std::isfinite(frozen);
     double need = standing ? 0.6 * limit : k == 5 ? std::max(2 * limit, 0.06) : limit;
@@ -163,7 +177,7 @@ void judge_ranks(Context& c, const RunningJob& job) {
   SeriesId steps = c.table.find(metric::kStepSeconds, e);
   Duration hold = std::max(steps.v == UINT32_MAX ? seconds(20) : c.windows.interval(steps) * 6, seconds(20));
   std::set<int> late;
-  for (std::size_t k : {std::size_t{5}, std::size_t{10}, std::size_t{24}}) {
+  for (std::size_t k : {std::size_t{5}, std::size_t{10}, std::size_t{21}}) {
     std::vector<Rank> ranks = ranks_of(c, job, k);
     if (ranks.size() < 4) continue;
     for (const Rank& r : ranks) {
@@ -196,7 +210,10 @@ void judge_ranks(Context& c, const RunningJob& job) {
               {c.evidence(members[0]->id, 1 + level, 1, fmt::format("all {} ranks of {} on this node are busy {:+.1f} % longer beyond the other nodes'", members.size(), job.job.name, 100 * level), members[0]->s.since)});
     }
   }
-  // Constant from the start: no own past to compare with; ranks at the same pipeline stage must be alike.
+}
+
+// Constant from the start: no own past to compare with; ranks at the same pipeline stage must be alike.
+void judge_offsets(Context& c, const RunningJob& job) {
   int per_stage = std::max(1, job.job.strategy.world() / std::max(1, job.job.strategy.pp));
   std::vector<Rank> ranks = ranks_of(c, job, 10);
   std::map<int, std::vector<const Rank*>> stages;
@@ -207,8 +224,8 @@ void judge_ranks(Context& c, const RunningJob& job) {
     for (const Rank* r : members) v.push_back(r->s.now);
     double usual = telemetry::median(v);
     for (const Rank* r : members)
-      if (r->s.now > usual * (1 + c.rules["rank_offset"]) && !late.contains(r->rank))
-        c.raise("rank_offset", c.machine.snapshot().name(r->card), Layer::kCard, 0.6, hold, r->s.since, {c.evidence(r->id, r->s.now, usual, fmt::format("rank {} is busy {:.3f} s a step since the start, its peers {:.3f} s", r->rank, r->s.now, usual), r->s.since)});
+      if (r->s.now > usual * (1 + c.rules["rank_offset"]) && !alive(c, "rank_late", c.machine.snapshot().name(r->card)))
+        c.raise("rank_offset", c.machine.snapshot().name(r->card), Layer::kCard, 0.6, seconds(70), r->s.since, {c.evidence(r->id, r->s.now, usual, fmt::format("rank {} is busy {:.3f} s a step since the start, its peers {:.3f} s", r->rank, r->s.now, usual), r->s.since)});
   }
 }
 
@@ -222,9 +239,9 @@ void judge_spikes(Context& c, const RunningJob& job) {
   for (std::size_t r = 0; r < job.placement.cards.size(); ++r) {
     SeriesId id = c.table.find(metric::kRankCompute, e, fmt::format("rank={}", r));
     if (id.v == UINT32_MAX || !c.windows.has(id)) continue;
-    std::vector<Point> p = c.windows.points(id, job.since, c.now);
-    if (p.size() > 80) p.erase(p.begin(), p.end() - 80);
-    else if (p.size() > static_cast<std::size_t>(c.rules["warm_up_steps"])) p.erase(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(c.rules["warm_up_steps"]));
+    std::vector<Point> p = c.windows.last_points(id, 80);
+    std::erase_if(p, [&](const Point& q) { return q.at <= job.since; });
+    if (p.size() < 80 && p.size() > static_cast<std::size_t>(c.rules["warm_up_steps"])) p.erase(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(c.rules["warm_up_steps"]));
     if (p.size() < 24) return;
     std::vector<double> v;
     for (const Point& q : p) v.push_back(q.value);
@@ -281,14 +298,41 @@ void judge_groups(Context& c, const RunningJob& job) {
   }
 }
 
+// One rank beyond its own usual: reason enough to compare all ranks. A weak finding, so that nothing is kept aside.
+void arm_rank(Context& c, SeriesId id) {
+  const RunningJob* job = job_of(c, c.table.entity(id));
+  if (!job) return;
+  Baseline b = c.windows.baseline(id, job->since + c.windows.interval(id) * c.rules["warm_up_steps"], c.now);
+  if (b.samples < 8) return;
+  c.windows.set_wire(id, kNone, b.median + std::max(0.012 * b.median, 2 * b.mad));
+}
+void examine_rank(Context& c, SeriesId id) {
+  const RunningJob* job = job_of(c, c.table.entity(id));
+  if (!job) return;
+  Shift s = shift(c, id, job->since, 5);
+  if (!s.known()) return;
+  std::string e = entity_of(*job);
+  if (s.z > 2.5 && s.relative > 0.3 * c.rules["rank_shift"]) c.raise("rank_suspect", e, Layer::kJob, 0.05, std::max(seconds(20), c.windows.interval(id) * 8), c.now, {});
+  if (c.windows.last(id) > s.before * (1 + c.rules["pause_spike"])) c.raise("rank_spike", e, Layer::kJob, 0.05, seconds(60), c.now, {});
+}
+
 void sweep_jobs(Context& c) {
   if (!c.machine.ready()) return;
   for (const RunningJob& job : c.machine.jobs()) {
     if (!job.running) continue;
-    judge_ranks(c, job);
-    judge_spikes(c, job);
+    std::string e = entity_of(job);
+    bool late = alive(c, "rank_suspect", e);
+    for (DeviceId d : job.placement.cards) late = late || alive(c, "rank_late", c.machine.snapshot().name(d));
+    if (late) judge_ranks(c, job);
+    if (alive(c, "rank_spike", e)) judge_spikes(c, job);
     judge_groups(c, job);
   }
+}
+
+void sweep_offsets(Context& c) {
+  if (!c.machine.ready()) return;
+  for (const RunningJob& job : c.machine.jobs())
+    if (job.running) judge_offsets(c, job);
 }
 
 // ---- no step at all ------------------------------------------------------------------------------------------------------------
@@ -299,7 +343,8 @@ void sweep_stalls(Context& c) {
     SeriesId id = c.table.find(metric::kStepSeconds, e);
     if (id.v == UINT32_MAX || !c.windows.has(id)) continue;
     std::vector<double> v;
-    std::vector<Point> p = c.windows.points(id, job.since, c.now);
+    std::vector<Point> p = c.windows.last_points(id, 40);
+    std::erase_if(p, [&](const Point& q) { return q.at <= job.since; });
     if (p.size() < 4) continue;
     for (std::size_t i = p.size() > 40 ? p.size() - 40 : 0; i < p.size(); ++i) v.push_back(p[i].value);
     double usual = telemetry::median(v);
@@ -341,7 +386,8 @@ void on_event(Context& c, const telemetry::Event& e) {
 WEFT_REGISTER(detectors(), {"job_steps", "step time, transfer time per dimension, data, waiting, experts: a lasting shift", {metric::kStepSeconds}, arm_always, true, examine_step});
 WEFT_REGISTER(detectors(), {"job_latency", "time to first token and per token", {metric::kTtft, metric::kTpot}, arm_always, true, examine_latency});
 WEFT_REGISTER(detectors(), {"job_checkpoints", "checkpoints that take longer than before", {metric::kCheckpointSeconds}, arm_always, true, examine_checkpoint});
-WEFT_REGISTER(detectors(), {"job_ranks", "late ranks and nodes, pauses that wander, slow groups", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_jobs});
+WEFT_REGISTER(detectors(), {"job_ranks", "late ranks and nodes, pauses that wander, slow groups", {metric::kRankCompute}, arm_rank, false, examine_rank, {}, nullptr, seconds(5), sweep_jobs});
+WEFT_REGISTER(detectors(), {"job_offsets", "ranks far slower than their peers since the start", {}, nullptr, false, nullptr, {}, nullptr, seconds(60), sweep_offsets});
 WEFT_REGISTER(detectors(), {"job_stalls", "no step at all; ranks that launched fewer collectives", {}, nullptr, false, nullptr, {event::kWatchdog, event::kStepAborted}, on_event, seconds(2), sweep_stalls});
 
 }  // namespace
