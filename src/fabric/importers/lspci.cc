@@ -34,7 +34,7 @@ bool parse(std::string_view line, Function& out) {
   out.cls = lower(line.substr(cls + 2, 4));
   std::string_view rest = trim(line.substr(cls + 8));
   for (std::size_t at = rest.rfind('['); at != std::string_view::npos && at > 0; at = rest.rfind('[', at - 1))  // the last [vvvv:dddd]
-    if (at + 10 < rest.size() + 0 && hex(rest.substr(at + 1, 4), 4) && rest[at + 5] == ':' && hex(rest.substr(at + 6, 4), 4) && rest[at + 10] == ']') {
+    if (at + 10 < rest.size() && hex(rest.substr(at + 1, 4), 4) && rest[at + 5] == ':' && hex(rest.substr(at + 6, 4), 4) && rest[at + 10] == ']') {
       out.vendor = lower(rest.substr(at + 1, 4)), out.device = lower(rest.substr(at + 6, 4));
       out.words = trim(rest.substr(0, at));
       break;
@@ -43,14 +43,14 @@ bool parse(std::string_view line, Function& out) {
   return true;
 }
 
+// Lines that begin with a PCI address, with class numbers or not; `lspci -k` and `-v` put a few lines under each.
 bool recognises(std::string_view text) {
   std::size_t lines = 0, good = 0;
   for (std::string_view line : split(text.substr(0, 1 << 20), '\n')) {
-    Function f;
     if (trim(line).empty()) continue;
-    ++lines, good += parse(line, f);
+    ++lines, good += address_like(line.substr(0, line.find(' ')));
   }
-  return good >= 1 && good * 2 >= lines;
+  return good >= 1 && good * 4 >= lines;
 }
 
 Result<Observed> read(std::string_view text, const std::string& file) {
@@ -93,7 +93,7 @@ Result<Observed> read(std::string_view text, const std::string& file) {
     if (f.cls == "0207") facts["link_layer"].say("InfiniBand", at);
     if (f.cls == "0200") facts["link_layer"].say("Ethernet", at);
   }
-  if (o.devices.size() == 1 && !other) return fail(ErrorKind::kInvalid, "no line of lspci -nn: expected 'ADDRESS class [cccc]: name [vvvv:dddd]'; run lspci -D -nn", file);
+  if (o.devices.size() == 1 && !other) return fail(ErrorKind::kInvalid, "no line with class and vendor numbers ('ADDRESS class [cccc]: name [vvvv:dddd]'); run lspci -nn instead of lspci", file);
   if (o.count(DeviceKind::kCard) == 0)
     return fail(ErrorKind::kInvalid, fmt::format("no accelerator: none of the {} PCI functions has class 0302 or 1200, or 0300/0380 from NVIDIA or AMD; was lspci -nn run inside a container or without the cards?", o.devices.size() - 1 + other), file);
   o.understood.push_back({fmt::format("{} further PCI functions (bridges, controllers) left out", other), {0, 0}});

@@ -26,6 +26,12 @@ TEST(Lspci, CountsByClass) {
   EXPECT_EQ(o->place(o->devices[cards[0]].at), "l.txt:2");
 }
 
+TEST(Lspci, WithoutNumbersSaysHowToGetThem) {
+  auto o = import_text("0f:00.0 3D controller: NVIDIA Corporation GH100 (rev a1)\n", "l.txt");
+  ASSERT_FALSE(o.has_value());
+  EXPECT_NE(o.error().text().find("run lspci -nn instead of lspci"), std::string::npos);
+}
+
 TEST(Lspci, NoCardsIsAnErrorThatSaysWhatIsMissing) {
   auto o = import_text("00:00.0 Host bridge [0600]: Intel Corporation Device [8086:09a2]\n", "l.txt");
   ASSERT_FALSE(o.has_value());

@@ -1,0 +1,86 @@
+// weft fabric import and export as a person meets them: streams, exit codes, nothing written on error.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/fabric_verbs.h"
+#include "fabric/site.h"
+
+namespace weft::cli {
+namespace {
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+Ran weft(std::vector<std::string> words) {
+  std::ostringstream out, err;
+  Io io{out, err};
+  int code = commands().find("fabric")->run(words, io);
+  return {code, out.str(), err.str()};
+}
+std::string file(const std::string& name, std::string_view text) {
+  std::string path = testing::TempDir() + "weft_fabric_cli_" + name;
+  EXPECT_TRUE(write_file(path, text).has_value());
+  return path;
+}
+
+constexpr std::string_view kMatrix = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t32-63\t1\nNIC0\tPIX\tSYS\t X \t\t\n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
+
+TEST(FabricImportCommand, SiteOnOutputRemarksOnError) {
+  Ran r = weft({"import", file("topo-m.txt", kMatrix), "--nodes", "2", "--scale-out", "rail:400G"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  auto spec = fabric::parse_site(r.out, "out.yaml");
+  ASSERT_TRUE(spec.has_value()) << spec.error().text();
+  auto site = fabric::build(*spec);
+  ASSERT_TRUE(site.has_value()) << site.error().text();
+  EXPECT_EQ(site->cards().size(), 4u);
+  for (const char* part : {"devices: 1 node, 2 cards, 1 nic", "NVLink", "Not known", "Assumed", "2 nodes like the one in the file", "scale-out network rail of 400 Gb/s"}) EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
+}
+
+TEST(FabricImportCommand, ErrorsWriteNothing) {
+  std::string target = testing::TempDir() + "weft_fabric_cli_never.yaml";
+  std::remove(target.c_str());
+  for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"import", file("g.xml", "<graphs version=\"1\"/>"), "--out", target}, "g.xml:1: <graphs> is a graph file"},
+           {{"import", file("cut.xml", "<system version=\"1\">\n<cpu numaid=\"0\"><pci busid"), "--out", target}, "the XML is cut off or damaged"},
+           {{"import", file("none.xml", "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x020000\"/></cpu></system>"), "--out", target}, "no accelerator"},
+           {{"import", file("empty", ""), "--out", target}, "the file is empty"},
+           {{"import", file("bin", std::string_view("\x7f""ELF\0\1", 6)), "--out", target}, "is not text"},
+           {{"import", testing::TempDir() + "weft_no_such_file", "--out", target}, "weft_no_such_file"},
+           {{"import", file("topo-m.txt", kMatrix), "--scale-up-form", "no-such-form", "--out", target}, "no-such-form"},
+           {{"import", file("topo-m.txt", kMatrix), "--nodes", "0", "--out", target}, "nodes"},
+           {{"import", file("topo-m.txt", kMatrix), "--node", "2", "--out", target}, "--nodes"},
+           {{"import", file("topo-m.txt", kMatrix), "--slurm-conf", "x", "--out", target}, "goes with a topology.conf"}}) {
+    Ran r = weft(words);
+    EXPECT_EQ(r.code, 2) << message << r.err;
+    EXPECT_EQ(r.out, "") << message;
+    EXPECT_NE(r.err.find(message), std::string::npos) << r.err;
+    EXPECT_FALSE(std::filesystem::exists(target)) << message;
+  }
+}
+
+TEST(FabricImportCommand, SlurmConfIsCompared) {
+  Ran r = weft({"import", file("topology.conf", "SwitchName=s0 Nodes=n[1-2],x1\n"), "--slurm-conf", file("slurm.conf", "NodeName=n[1-4] Gres=gpu:8\n")});
+  ASSERT_EQ(r.code, 0) << r.err;
+  for (const char* part : {"1 node(s) of the topology are not in slurm.conf: x1", "2 of 4 nodes of slurm.conf are not placed", "sets no TopologyPlugin"}) EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
+}
+
+TEST(FabricExportCommand, FormatsAndMistakes) {
+  Ran r = weft({"export", "lab-32", "--format", "slurm-topology"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.out.find("SwitchName=leaf1 Nodes=sn1-node[1-4]"), std::string::npos) << r.out;
+  EXPECT_EQ(weft({"export", "lab-32"}).code, 2);
+  Ran near = weft({"export", "lab-32", "--format", "nccl_xml"});
+  EXPECT_EQ(near.code, 2);
+  EXPECT_NE(near.err.find("did you mean 'nccl-xml'?"), std::string::npos);
+  EXPECT_EQ(weft({"export", "lab-32", "--format", "nccl-xml", "--node", "sn1/node9"}).code, 2);
+  EXPECT_EQ(weft({"exprot", "lab-32"}).code, 2);
+}
+
+}  // namespace
+}  // namespace weft::cli
