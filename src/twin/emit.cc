@@ -115,6 +115,8 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
     LinkId l = s.built.port(q.id).link;
     const PortIds& ids = ports_[i];
     Instant t = at(q.node);
+    bool now = q.node >= 0 ? due(q.node) : (tick + i) % every == 0;
+    if (!now && !(q.at_switch && q.ethernet)) continue;  // switches of an Ethernet stream every second; the rest is scraped
     bool up = s.links[l.v].state != fabric::LinkState::kDown && s.in_service[l.v] && !s.ports[s.built.peer(q.id).v].knobs.dark;
     if (q.at_switch) {
       auto push = [&](std::size_t k, double v) { to.push_back({ids.sw[k], t, v}); };
@@ -122,7 +124,7 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
       push(2, std::floor(q.tx)), push(3, std::floor(q.rx)), push(4, std::floor(q.crc)), push(5, std::floor(q.discards));
       if (q.ethernet) push(6, std::floor(q.pfc_rx)), push(7, std::floor(q.pfc_tx)), push(8, std::floor(q.ecn)), push(9, std::floor(std::max(0.0, 2e5 * (1 + 0.5 * noise.normal()) + q.knobs.queue)));
     }
-    if (!(q.node >= 0 ? due(q.node) : (tick + i) % every == 0)) continue;
+    if (!now) continue;
     auto push = [&](std::size_t k, double v) { to.push_back({ids.line[k], t, v}); };
     if (up) {
       // Fractional steps only when there is something to say: a link that is down has no error ratio.

@@ -76,6 +76,7 @@ Status Jobs::add(const workload::Job& job) {
   run.launched.assign(static_cast<std::size_t>(job.strategy.world()), 0);
   state_.jobs.emplace_back();
   state_.job_names.push_back(run.entity);
+  state_.job_experts.push_back(job.model.moe());
   jobs_.push_back(std::move(run));
   return {};
 }

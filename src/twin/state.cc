@@ -92,8 +92,6 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
     c.silicon = std::clamp(1 + vary(p.get("card.silicon_spread")), 0.95, 1.05);
     c.offset_c = vary(c.liquid ? p.get("card.liquid_spread_c") : p.get("card.air_spread_c"));
     c.clock_mhz = p.get("card.clock_mhz");
-    // So that full power settles at the ordinary temperature of its cooling.
-    c.resistance = ((c.liquid ? p.get("card.liquid_full_c") - p.get("cdu.supply_c") : p.get("card.air_full_c") - p.get("node.inlet_c"))) / c.max_w;
     c.temp = p.get("node.inlet_c") + 10, c.memory_temp = c.temp + 6;
     c.sbe = static_cast<double>(spread.integer(0, 40)), c.replay = static_cast<double>(spread.integer(0, 12));
     c.crc = static_cast<double>(spread.integer(0, 3)), c.nvl_replay = static_cast<double>(spread.integer(0, 3));
@@ -119,12 +117,20 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
       for (DeviceId at = cards[c].id; at.ok() && !fed; at = built.device(at).parent) fed = std::find(roots.begin(), roots.end(), at) != roots.end();
       if (!fed && cards[c].rack >= 0) fed = std::find(roots.begin(), roots.end(), racks[static_cast<std::size_t>(cards[c].rack)].id) != roots.end();
       if (roots.empty()) fed = cards[c].liquid && c % cdus.size() == i;
-      if (fed && cards[c].liquid) cards[c].cdu = static_cast<int>(i), cdu.cards.push_back(static_cast<int>(c));
+      if (!fed || cards[c].cdu >= 0) continue;
+      // A card on a coolant loop is liquid-cooled, whatever its model's usual cooling.
+      if (!cards[c].liquid) cards[c].offset_c *= p.get("card.liquid_spread_c") / p.get("card.air_spread_c");
+      cards[c].liquid = true, cards[c].cdu = static_cast<int>(i);
+      cdu.cards.push_back(static_cast<int>(c));
+      if (cards[c].rack >= 0) racks[static_cast<std::size_t>(cards[c].rack)].liquid = true;
     }
     cdu.supply_c = p.get("cdu.supply_c") + vary(0.3);
     cdu.flow_lpm = std::max<std::size_t>(cdu.cards.size(), 1) * p.get("cdu.flow_per_card_lpm");
     cdu.return_c = cdu.supply_c;
   }
+  // So that full power settles at the ordinary temperature of its cooling (a loop's mean is a few degrees above its supply).
+  for (Card& c : cards)
+    c.resistance = (c.liquid ? p.get("card.liquid_full_c") - p.get("cdu.supply_c") - 4 : p.get("card.air_full_c") - p.get("node.inlet_c")) / c.max_w;
   ports.resize(built.port_count());
   for (std::uint32_t i = 0; i < built.port_count(); ++i) {
     Port& port = ports[i];

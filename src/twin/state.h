@@ -158,6 +158,7 @@ struct State {
   std::vector<Storage> storages;
   std::vector<JobKnobs> jobs;        // by job index
   std::vector<std::string> job_names;  // "job/NAME"
+  std::vector<bool> job_experts;     // mixture of experts
   Instant now;
 
   // Lookups by device; -1 when it is none of that kind.

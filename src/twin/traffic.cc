@@ -38,6 +38,16 @@ void Traffic::storage_shares(const fabric::Snapshot& real) {
   }
 }
 
+bool Traffic::storage_path(LinkId link, const JobRun& job, const State& state) const {
+  for (int c : job.cards) {
+    int n = state.cards[static_cast<std::size_t>(c)].node;
+    if (n < 0) continue;
+    for (const Path& hop : to_storage_[static_cast<std::size_t>(n)])
+      if (hop.link.link() == link) return true;
+  }
+  return false;
+}
+
 void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise, double dt) {
   const Parameters& p = *state_.parameters;
   std::fill(rates_.begin(), rates_.end(), 0.0);

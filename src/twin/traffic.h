@@ -13,6 +13,7 @@ class Traffic {
   // Share of its storage paths each node still has, from the links' present state (Node::storage_share).
   void storage_shares(const fabric::Snapshot& real);
   void step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise, double dt);
+  bool storage_path(fabric::LinkId link, const JobRun& job, const State& state) const;  // of a node this job runs on
   double rate(fabric::DirectedLink link) const { return rates_[link.v]; }  // bytes per second, last tick
   double scale_up_bytes(int card) const { return card_bytes_[static_cast<std::size_t>(card)]; }
 

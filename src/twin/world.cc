@@ -189,6 +189,12 @@ void World::Impl::apply_faults(double dt) {
     a.age = to_seconds(state.now - a.from), a.dt = dt;
     if (!a.begun) {
       a.begun = true;
+      if (a.spec.target.empty()) {
+        std::vector<Target> used;
+        for (Target& t : candidates(a.entry->sits))
+          if ((!a.entry->fits || a.entry->fits(state, t)) && in_use(a.entry->sits, t)) used.push_back(std::move(t));
+        if (!used.empty()) a.target = used[static_cast<std::size_t>(a.random.integer(0, static_cast<std::int64_t>(used.size()) - 1))];
+      }
       if (a.entry->begin) a.entry->begin(state, a);
     }
     if (a.spec.lasts > seconds(0) && state.now >= a.from + a.spec.lasts) {
@@ -343,6 +349,11 @@ Instant World::Impl::next_export(int node) const {
 std::vector<std::string> World::Impl::groups_of(const Active& a) const {
   std::vector<std::string> out;
   if (!a.entry->touches) return out;
+  auto suffers = [&](const Card& c) {
+    const CardKnobs& k = c.knobs;
+    if (k.gone || k.dead || k.hung || c.speed < 0.97 * std::min(1.0, 1 / c.silicon + 0.05)) return true;
+    return c.node >= 0 && (state.nodes[static_cast<std::size_t>(c.node)].knobs.down || state.nodes[static_cast<std::size_t>(c.node)].knobs.comm > 1.02);
+  };
   for (std::size_t j = 0; j < jobs.all().size(); ++j) {
     const JobRun& job = jobs.all()[j];
     if (!job.active()) continue;
@@ -352,10 +363,15 @@ std::vector<std::string> World::Impl::groups_of(const Active& a) const {
     for (std::size_t g = 0; g < job.placement.groups.size(); ++g) {
       const workload::Group& group = job.placement.groups[g];
       bool hit = false;
-      for (LinkId l : links) hit = hit || std::binary_search(job.uses.begin(), job.uses.end(), std::pair(l, static_cast<int>(g)));
+      for (LinkId l : links) {
+        const LinkKnobs& k = state.links[l.v];
+        bool bad = k.state == LinkState::kDown || k.rate < 0.97 || k.black_hole;
+        hit = hit || (bad && std::binary_search(job.uses.begin(), job.uses.end(), std::pair(l, static_cast<int>(g))));
+      }
       if (links.empty() && a.target.device.ok())
         for (int r : group.ranks) {
           const Card& c = state.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(r)])];
+          if (!suffers(c)) continue;
           for (DeviceId d = c.id; d.ok(); d = state.built.device(d).parent) hit = hit || d == a.target.device;
           hit = hit || (c.rack >= 0 && state.racks[static_cast<std::size_t>(c.rack)].id == a.target.device) || (c.cdu >= 0 && state.cdus[static_cast<std::size_t>(c.cdu)].id == a.target.device);
         }
@@ -367,7 +383,14 @@ std::vector<std::string> World::Impl::groups_of(const Active& a) const {
 }
 
 void World::Impl::see(Active& a) {
-  if (!a.begun || !a.showing || a.visible.ns()) return;
+  if (!a.begun || !a.showing || a.cured) return;
+  // Who feels it may grow with time (heat) and with what is placed on it.
+  if (a.visible.ns()) {
+    if (ticks % 5 == 0)
+      for (std::string& g : groups_of(a))
+        if (std::find(a.groups.begin(), a.groups.end(), g) == a.groups.end()) a.groups.push_back(std::move(g));
+    return;
+  }
   int node = a.target.device.ok() ? state.node_of(a.target.device) : a.target.link.ok() ? state.ports[state.built.link(a.target.link).a.v].node : -1;
   switch (a.entry->shows) {
     case Shows::kAtOnce:
@@ -423,6 +446,31 @@ std::vector<Target> World::Impl::candidates(Sits sits) const {
       for (std::size_t j = 0; j < jobs.all().size(); ++j) out.push_back({jobs.all()[j].entity, {}, {}, static_cast<int>(j)});
   }
   return out;
+}
+
+bool World::Impl::in_use(Sits sits, const Target& t) const {
+  if (sits == Sits::kJob) return jobs.all()[static_cast<std::size_t>(t.job)].active();
+  std::vector<LinkId> links;
+  if (sits == Sits::kLink) links.push_back(t.link);
+  if (sits == Sits::kNic || sits == Sits::kSwitch) links = state.network_links(t.device);
+  for (const JobRun& job : jobs.all()) {
+    if (!job.active()) continue;
+    if (sits == Sits::kStorage) return true;
+    for (LinkId l : links) {
+      auto at = std::lower_bound(job.uses.begin(), job.uses.end(), std::pair(l, -1));
+      if (at != job.uses.end() && at->first == l) return true;
+      if (traffic.storage_path(l, job, state)) return true;
+    }
+    if (!links.empty()) continue;
+    for (int i : job.cards) {
+      const Card& c = state.cards[static_cast<std::size_t>(i)];
+      for (DeviceId d = c.id; d.ok(); d = state.built.device(d).parent)
+        if (d == t.device) return true;
+      if (c.rack >= 0 && state.racks[static_cast<std::size_t>(c.rack)].id == t.device) return true;
+      if (c.cdu >= 0 && state.cdus[static_cast<std::size_t>(c.cdu)].id == t.device) return true;
+    }
+  }
+  return false;
 }
 
 Result<Target> World::Impl::resolve(const FaultEntry& entry, const FaultSpec& spec, Random& draw) const {

@@ -62,7 +62,9 @@ class World : public Clock, public telemetry::Source, public control::Actuator {
   ~World() override;
 
   Status add_job(const workload::Job& job);    // known to the scheduler, not yet started
-  Result<std::string> inject(const FaultSpec& fault);  // returns the canonical target chosen
+  // Returns the canonical target chosen. Without a target in the spec the seed chooses among the fitting parts that jobs use when the
+  // fault begins (truths() names it then); what is returned is the choice should nothing be in use.
+  Result<std::string> inject(const FaultSpec& fault);
 
   // Clock
   Instant now() const override;

@@ -32,6 +32,7 @@ struct World::Impl {
   Result<std::string> inject(const FaultSpec& spec);
   Result<Target> resolve(const FaultEntry& entry, const FaultSpec& spec, Random& random) const;
   std::vector<Target> candidates(Sits sits) const;
+  bool in_use(Sits sits, const Target& t) const;         // by an active job
 
   // ---- actions
   struct Run {

@@ -8,20 +8,35 @@ namespace weft::twin {
 namespace {
 
 Card& card_of(State& s, const Active& a) { return s.cards[static_cast<std::size_t>(s.card_of(a.target.device))]; }
+// Power at full clocks under the present load (an idle card counts as half loaded), and the temperature without any load.
+double unthrottled_w(const State& s, const Card& c) {
+  double load = std::max(0.5, std::min(1.0, c.busy + s.parameters->get("card.spin_share") * c.wait));
+  return c.idle_w + (c.max_w - c.idle_w) * load;
+}
+double base_c(const State& s, const Card& c) {
+  if (c.liquid && c.cdu >= 0) {
+    const Cdu& cdu = s.cdus[static_cast<std::size_t>(c.cdu)];
+    return (cdu.supply_c + cdu.return_c) / 2 + c.offset_c;
+  }
+  return (c.node >= 0 ? s.nodes[static_cast<std::size_t>(c.node)].inlet : s.parameters->get("node.inlet_c")) + c.offset_c;
+}
 bool liquid(const State& s, const Target& t) { return s.cards[static_cast<std::size_t>(s.card_of(t.device))].liquid; }
 
 // Heat sink or paste: resistance up, temperature to the limit, clock down step by step over minutes; neighbours stay.
 void thermal(State& s, Active& a) {
-  double factor = 1 + s.parameters->get("card_thermal.resistance") * a.magnitude;
-  card_of(s, a).knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("card_thermal.ramp_s"));
+  // So bad that full clocks at the present load would end this far beyond the limit.
+  double beyond = s.parameters->get("card_thermal.beyond_c") * a.magnitude;
+  Card& c = card_of(s, a);
+  double factor = std::max(1.2, (s.parameters->get("card.throttle_c") + beyond - base_c(s, c)) / (c.resistance * unthrottled_w(s, c)));
+  c.knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("card_thermal.ramp_s"));
   a.showing = a.showing || (card_of(s, a).throttle & 0x40) || card_of(s, a).temp > 86;
 }
 WEFT_REGISTER(faults(), {"card_thermal", "one card throttles thermally", Sits::kCard, Shows::kExporter, {"work_order"}, thermal});
 
 // A cold plate that is fouled or holds air: this card far above its peers at the same power, loop flow normal.
 void plate(State& s, Active& a) {
-  double factor = 1 + s.parameters->get("cold_plate_blocked.resistance") * a.magnitude;
   Card& c = card_of(s, a);
+  double factor = 1 + s.parameters->get("cold_plate_blocked.over_c") * a.magnitude / (c.resistance * unthrottled_w(s, c));
   c.knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("cold_plate_blocked.ramp_s"));
   a.showing = a.showing || a.age > s.parameters->get("cold_plate_blocked.ramp_s") * 0.5;
 }

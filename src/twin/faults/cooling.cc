@@ -1,5 +1,6 @@
 // Water and air: flow loss of a loop, a leak, a warm room, a dead fan.
 #include <algorithm>
+#include <cmath>
 
 #include "telemetry/names.h"
 #include "twin/fault.h"
@@ -17,7 +18,7 @@ bool card_node(const State& s, const Target& t) { return !s.nodes[static_cast<st
 // Flow and pressure lead by seconds, supply-return rises, then every cold plate of the loop together (J. Electronic Packaging 140(2) 020902).
 void flow(State& s, Active& a) {
   Cdu& c = s.cdus[static_cast<std::size_t>(s.index_of(a.target.device))];
-  c.knobs.flow = std::clamp(1 - s.parameters->get("coolant_flow_loss.share") * a.magnitude, 0.12, 0.8);
+  c.knobs.flow = std::clamp(1 - s.parameters->get("coolant_flow_loss.share") * std::sqrt(a.magnitude), 0.12, 0.8);
   c.knobs.pump_failed = a.magnitude > 1.2;
   if (c.knobs.pump_failed && a.memory[0] == 0) a.memory[0] = 1, s.log(a.target.name, event::kPump, "", telemetry::Severity::kError, "pump 1 tripped: motor overload");
   a.showing = true;

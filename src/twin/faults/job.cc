@@ -6,12 +6,14 @@
 namespace weft::twin {
 namespace {
 
+bool has_experts(const State& s, const Target& t) { return s.job_experts[static_cast<std::size_t>(t.job)]; }
+
 // Busiest rank 1.8 to 2.9 times the mean; all-to-all grows with it; hot rank changes with layer and data (tenstorrent/tt-metal#56304).
 void experts(State& s, Active& a) {
   s.jobs[static_cast<std::size_t>(a.target.job)].expert_imbalance = 1 + s.parameters->get("expert_imbalance.extra") * a.magnitude;
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"expert_imbalance", "mixture-of-experts load unbalanced", Sits::kJob, Shows::kStep, {}, experts});
+WEFT_REGISTER(faults(), {"expert_imbalance", "mixture-of-experts load unbalanced", Sits::kJob, Shows::kStep, {}, experts, nullptr, nullptr, has_experts});
 
 // A random rank late by 0.1 to 2 s at random steps; the rank changes each time (pytorch/torchtitan#148).
 void pauses(State& s, Active& a) {
