@@ -236,7 +236,9 @@ bool Windows::saturated(SeriesId id) const { return has(id) && impl_->rows[id.v]
 
 bool Windows::stale(SeriesId id, Instant now, Duration slack) const {
   if (!has(id)) return false;
-  return now - last_at(id) > std::max(interval(id) * 3, slack);
+  // One sample tells no interval yet: exporters scrape as slowly as once a minute.
+  Duration usual = interval(id).value() > 0 ? interval(id) : seconds(60);
+  return now - last_at(id) > std::max(usual * 3, slack);
 }
 
 std::vector<Point> Windows::points(SeriesId id, Instant from, Instant to) const {

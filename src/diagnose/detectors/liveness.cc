@@ -64,7 +64,8 @@ void sweep_silent(Context& c) {
     SeriesId up = c.table.find(metric::kNodeUp, node_name);
     bool answers = up.v == UINT32_MAX || !c.windows.has(up) || (c.windows.last(up) > 0.5 && !c.windows.stale(up, c.now));
     if (!answers) continue;
-    int speaking = 0;
+    // By kind: when every card of a node falls silent at once, their exporter has stopped, not the cards.
+    int speaking[2] = {0, 0};
     std::vector<std::tuple<std::string, bool, Instant>> silent;
     for (DeviceId d : s.children(node)) {
       bool card = s.device(d).kind == DeviceKind::kCard, nic = s.device(d).kind == DeviceKind::kNic;
@@ -74,12 +75,13 @@ void sweep_silent(Context& c) {
       auto [n, stale] = card ? overdue(c, name, {metric::kGpuTemp, metric::kPower, metric::kSmClock}, last) : overdue(c, name, {metric::kIbState, metric::kIbRate, metric::kIbTx}, last);
       if (n == 0) continue;
       if (stale == n) silent.emplace_back(name, card, last);
-      else ++speaking;
+      else ++speaking[card];
     }
-    if (speaking == 0) continue;  // the whole node's exporter: not the card's story
-    for (const auto& [name, card, last] : silent)
+    for (const auto& [name, card, last] : silent) {
+      if (speaking[card] == 0) continue;
       c.raise(card ? "card_silent" : "nic_gone", name, card ? Layer::kCard : Layer::kHost, 1, seconds(8), last,
-              {{card ? "DCGM_FI_DEV_*" : "node_infiniband_*", name, 0, 0, fmt::format("all its series stopped, {} other devices of the node go on", speaking), last, c.now}});
+              {{card ? "DCGM_FI_DEV_*" : "node_infiniband_*", name, 0, 0, fmt::format("all its series stopped, {} other {} of the node go on", speaking[card], card ? "cards" : "NICs"), last, c.now}});
+    }
   }
 }
 
