@@ -31,6 +31,8 @@ struct GroupShape {
 constexpr Seconds kInnerOverhead{1.9e-6}, kOuterOverhead{4e-6};
 // Members that cannot reach each other inside their HBD count as domains of their own. O(members · ports).
 GroupShape shape_of(const std::vector<fabric::DeviceId>& cards, fabric::Routes& routes);
+// Positions of the group regrouped so that the members of one domain lie together, domains by first member: the order algorithms assume.
+std::vector<std::vector<int>> domain_order(const std::vector<fabric::DeviceId>& cards, fabric::Routes& routes);
 // Members per domain when all domains are equal (members itself for one domain), else 1: every member counts as its own domain.
 int per_domain(const GroupShape& shape);
 

@@ -1,7 +1,6 @@
 // GroupShape of real cards: who shares an HBD with whom, and what one member reaches inside and outside.
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "collective/cost.h"
 
@@ -60,27 +59,35 @@ Together together(fabric::Routes& routes, const std::vector<Pair>& pairs, Networ
 
 }  // namespace
 
+std::vector<std::vector<int>> domain_order(const std::vector<DeviceId>& cards, fabric::Routes& routes) {
+  std::vector<std::vector<int>> domains;
+  std::vector<std::pair<std::uint32_t, std::size_t>> at;  // HBD → position in domains; few
+  for (int i = 0; i < static_cast<int>(cards.size()); ++i) {
+    fabric::DomainId h = routes.snapshot().hbd_of(cards[i]);
+    std::size_t found = domains.size();
+    if (h.ok()) {
+      for (auto it = at.rbegin(); it != at.rend(); ++it)
+        if (it->first == h.v) {
+          found = it->second;
+          break;
+        }
+      if (found == domains.size()) at.emplace_back(h.v, found);
+      else if (routes.best_network(cards[domains[found][0]], cards[i]) != Network::kScaleUp) found = domains.size();
+    }
+    if (found == domains.size()) domains.emplace_back();
+    domains[found].push_back(i);
+  }
+  return domains;
+}
+
 GroupShape shape_of(const std::vector<DeviceId>& cards, fabric::Routes& routes) {
   const fabric::Snapshot& s = routes.snapshot();
   GroupShape shape;
   shape.members = static_cast<int>(cards.size());
-  // Domains in order of first member.
   std::vector<std::vector<DeviceId>> domains;
-  std::map<std::uint32_t, std::size_t> domain_at;
-  for (DeviceId c : cards) {
-    fabric::DomainId h = s.hbd_of(c);
-    if (h.ok()) {
-      auto [at, fresh] = domain_at.emplace(h.v, domains.size());
-      if (fresh) {
-        domains.push_back({c});
-        continue;
-      }
-      if (routes.best_network(domains[at->second][0], c) == Network::kScaleUp) {
-        domains[at->second].push_back(c);
-        continue;
-      }
-    }
-    domains.push_back({c});
+  for (const auto& positions : domain_order(cards, routes)) {
+    domains.emplace_back();
+    for (int i : positions) domains.back().push_back(cards[i]);
   }
   shape.domains = static_cast<int>(std::max<std::size_t>(domains.size(), 1));
   std::vector<Pair> inside, across;

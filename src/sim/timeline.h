@@ -47,7 +47,7 @@ struct Timeline {
   std::vector<int> class_of;          // rank → index into ranks
   std::vector<LinkLoad> links;        // loaded ones, by id
   std::vector<GroupOp> ops;           // when asked for (RunOptions::record_ops)
-  double mfu = 0;                     // model FLOPs / (peak · step)
+  double mfu = 0;                     // model FLOPs / (bf16 peak · step); 0 when the peak of a card is not known
   std::uint64_t events = 0;
 };
 
