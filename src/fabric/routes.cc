@@ -33,8 +33,15 @@ struct Graph {
 
 // Distances of one component's forwarders to a set of them.
 struct Field {
+  // A usable link one step nearer, found when a forwarder first passes traffic this way.
+  struct Step {
+    std::uint32_t to;
+    DirectedLink link;
+    double latency;                       // of the link and of passing through `to`
+  };
   std::uint32_t component = kNone;
   std::vector<std::uint16_t> distance;    // by local index
+  std::vector<std::vector<Step>> steps;   // by local index; empty = not looked for yet
 };
 
 }  // namespace
@@ -128,8 +135,8 @@ struct Routes::State {
   }
 
   // One field per component that holds destinations; a set in several components (planes) gives several fields.
-  std::vector<const Field*> fields_to(const Graph& g, Network n, const std::vector<std::uint32_t>& targets) {
-    std::vector<const Field*> out;
+  std::vector<Field*> fields_to(const Graph& g, Network n, const std::vector<std::uint32_t>& targets) {
+    std::vector<Field*> out;
     for (std::size_t i = 0; i < targets.size();) {
       std::uint32_t c = g.component[targets[i]];
       std::vector<std::uint32_t> here;
@@ -146,7 +153,7 @@ struct Routes::State {
     return out;
   }
 
-  const Field* field(const Graph& g, Network n, const std::vector<std::uint32_t>& targets) {
+  Field* field(const Graph& g, Network n, const std::vector<std::uint32_t>& targets) {
     std::uint64_t key = mix(static_cast<std::uint64_t>(n) + 1);
     for (std::uint32_t t : targets) key = mix(key ^ t);
     auto& bucket = fields[key];
@@ -166,6 +173,22 @@ struct Routes::State {
     }
     bucket.emplace_back(targets, std::move(f));
     return bucket.back().second.get();
+  }
+
+  const std::vector<Field::Step>& steps_from(const Graph& g, Network n, const std::vector<Field*>& ways, std::uint32_t f) {
+    Field* way = ways[0];
+    for (Field* w : ways)
+      if (w->component == g.component[f]) way = w;
+    if (way->steps.empty()) way->steps.resize(way->distance.size());
+    std::vector<Field::Step>& out = way->steps[g.local[f]];
+    if (!out.empty()) return out;
+    for (std::uint32_t e = g.first[f]; e < g.first[f + 1]; ++e) {
+      std::uint32_t to = g.edges[e].to;
+      if (way->distance[g.local[to]] + 1 != way->distance[g.local[f]] || !carries(g.edges[e].link, n)) continue;
+      bool forward = snapshot.port(snapshot.link(g.edges[e].link).a).device == g.device[f];
+      out.push_back({to, directed(g.edges[e].link, forward), link_latency(g.edges[e].link) + pass_latency(g.device[to])});
+    }
+    return out;
   }
 
   double pass_latency(DeviceId d) const {
@@ -194,7 +217,7 @@ struct Routes::State {
     std::vector<std::uint32_t> targets = beside(g, n, b);
     if (targets.empty()) return false;
     bool b_forwards = g.index[b.v] != kNone, a_forwards = g.index[a.v] != kNone;
-    std::vector<const Field*> ways = fields_to(g, n, targets);
+    std::vector<Field*> ways = fields_to(g, n, targets);
     auto distance = [&](std::uint32_t f) -> std::uint32_t {
       std::uint32_t best = kFar;
       for (const Field* w : ways)
@@ -237,17 +260,13 @@ struct Routes::State {
     while (at > 0) {
       next.clear();
       for (std::uint32_t f : level) {
-        int ways_on = 0;
-        for (std::uint32_t e = g.first[f]; e < g.first[f + 1]; ++e) ways_on += distance(g.edges[e].to) == at - 1 && carries(g.edges[e].link, n);
-        double part = share[f] / ways_on;
-        for (std::uint32_t e = g.first[f]; e < g.first[f + 1]; ++e) {
-          std::uint32_t to = g.edges[e].to;
-          if (distance(to) != at - 1 || !carries(g.edges[e].link, n)) continue;
-          const Link& l = snapshot.link(g.edges[e].link);
-          hops.push_back({directed(g.edges[e].link, snapshot.port(l.a).device == g.device[f]), static_cast<float>(part)});
-          if (share[to] == 0) next.push_back(to), latency[to] = 0;
-          share[to] += part;
-          latency[to] = std::max(latency[to], latency[f] + link_latency(g.edges[e].link) + pass_latency(g.device[to]));
+        const std::vector<Field::Step>& steps_on = steps_from(g, n, ways, f);
+        double part = share[f] / static_cast<double>(steps_on.size());
+        for (const Field::Step& step : steps_on) {
+          hops.push_back({step.link, static_cast<float>(part)});
+          if (share[step.to] == 0) next.push_back(step.to), latency[step.to] = 0;
+          share[step.to] += part;
+          latency[step.to] = std::max(latency[step.to], latency[f] + step.latency);
         }
         share[f] = 0;
       }
