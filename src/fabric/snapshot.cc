@@ -83,6 +83,7 @@ struct Snapshot::Core {
   std::vector<std::uint16_t> next_number;  // builder only
   std::unordered_map<std::uint64_t, std::uint32_t> find_index;  // builder only: (parent, name) → first such device, for the first find_indexed devices
   std::uint32_t find_indexed = 0;
+  DeviceId overfull;  // builder only: a device that was given more ports than can be numbered
 
   std::uint32_t intern(std::string_view text) {
     if (auto at = name_ids.find(text); at != name_ids.end()) return at->second;
@@ -342,7 +343,11 @@ DeviceId SnapshotBuilder::add_device(DeviceKind kind, DeviceId parent, std::stri
   core_->next_number.push_back(0);
   return DeviceId{static_cast<std::uint32_t>(core_->devices.size() - 1)};
 }
-PortId SnapshotBuilder::add_port(DeviceId device, NetworkSet networks) { return add_port(device, networks, core_->next_number[device.v]); }
+PortId SnapshotBuilder::add_port(DeviceId device, NetworkSet networks) {
+  int number = core_->next_number[device.v];
+  if (number >= 65535) core_->overfull = device, number = 65534;  // input can ask for this; build() refuses it
+  return add_port(device, networks, number);
+}
 PortId SnapshotBuilder::add_port(DeviceId device, NetworkSet networks, int number) {
   assert(number >= 0 && number < 65535);
   core_->ports.push_back({device, static_cast<std::uint16_t>(number), networks, {}});
@@ -414,6 +419,7 @@ bool SnapshotBuilder::has_port(DeviceId device, int number) const { return port_
 Result<Snapshot> SnapshotBuilder::build() && {
   Snapshot::Core& c = *core_;
   std::size_t n = c.devices.size();
+  if (c.overfull.ok()) return fail(ErrorKind::kInvalid, fmt::format("{} has more than 65535 ports; spread its cables over more devices", name(c.overfull)));
   c.next_number = {};
 
   // Children by parent, in id order; index among siblings of one kind.

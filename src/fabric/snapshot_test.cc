@@ -115,5 +115,15 @@ TEST(FabricDelta, InverseAndReplayLaws) {
   }));
 }
 
+TEST(FabricSnapshot, ADeviceWithTooManyPortsIsRefused) {
+  SnapshotBuilder b("x");
+  DeviceId hub = b.add_device(DeviceKind::kSwitch, b.site(), "hub");
+  for (int i = 0; i < 65535; ++i) b.add_port(hub, bit(Network::kScaleOut));
+  b.add_port(hub, bit(Network::kScaleOut));
+  auto built = std::move(b).build();
+  ASSERT_FALSE(built.has_value());
+  EXPECT_NE(built.error().text().find("hub has more than 65535 ports"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::fabric

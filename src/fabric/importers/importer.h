@@ -12,7 +12,7 @@
 namespace weft::fabric {
 
 constexpr std::size_t kMaxImportBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxImportDevices = 1'000'000;
+constexpr std::size_t kMaxImportDevices = 250'000;  // nodes and switches of the largest sites; bounds memory on nonsense
 constexpr int kMaxImportDepth = 64;
 
 struct ImporterEntry {

@@ -81,7 +81,7 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       ++other;
       continue;
     }
-    if (o.devices.size() >= kMaxImportDevices) return fail(ErrorKind::kInvalid, "more than a million devices; lspci lists one machine", fmt::format("{}:{}", file, number));
+    if (o.devices.size() >= 65'536) return fail(ErrorKind::kInvalid, "more than 65536 devices; lspci lists one machine", fmt::format("{}:{}", file, number));
     if (auto [it, fresh] = seen.try_emplace(f.address, static_cast<std::uint32_t>(o.devices.size())); !fresh)
       o.contradictions.push_back({fmt::format("PCI address {} stands twice (also {}); two machines in one file?", f.address, o.place(o.devices[it->second].at)), at});
     std::uint32_t d = o.add(*kind, fmt::format("node0/{}{}", word, numbers[word]++), node, at);

@@ -37,6 +37,9 @@ std::optional<BitsPerSecond> pcie_rate(std::string_view speed, std::string_view 
   return BitsPerSecond(*gt * 1e9 * code * static_cast<double>(*lanes));
 }
 
+// A file describes one machine, or the hosts of one NVLink domain: hundreds of devices. The limit bounds memory on nonsense.
+constexpr std::size_t kMaxXmlDevices = 65'536;
+
 struct Reader {
   Observed o;
   std::vector<std::size_t> line_starts;
@@ -180,7 +183,7 @@ struct Reader {
     for (pugi::xml_node child : n.children()) {
       std::string_view tag = child.name();
       if (child.type() != pugi::node_element) continue;
-      if (o.devices.size() >= kMaxImportDevices) return fail(ErrorKind::kInvalid, fmt::format("more than {} devices; a topology file describes one machine", kMaxImportDevices), o.place(origin(child)));
+      if (o.devices.size() + scale.size() >= kMaxXmlDevices) return fail(ErrorKind::kInvalid, fmt::format("more than {} devices and links; a topology file describes one machine", kMaxXmlDevices), o.place(origin(child)));
       if (tag == "cpu") {
         if (parent != kNoDevice) return fail(ErrorKind::kInvalid, "<cpu> inside another element; it belongs directly under <system>", o.place(origin(child)));
         WEFT_TRY(walk(child, add_cpu(child), depth + 1));

@@ -12,6 +12,7 @@ namespace {
 
 // No NVLink generation gives a card more ports than this (NVLink 4 and 5: 18), so a card that shows more in sum shares them through switches.
 constexpr int kMaxNvlinkPorts = 18;
+constexpr std::size_t kMaxMatrices = 256, kMaxCells = 1'000'000;  // bounds on nonsense; a 72-card domain has 5,184 cells
 
 bool gpu_name(std::string_view s) { return s.size() > 3 && s.starts_with("GPU") && parse_int(s.substr(3)).has_value() && s[3] != '-' && s[3] != '+'; }
 bool relation(std::string_view s) {
@@ -101,6 +102,7 @@ Result<std::vector<Matrix>> find_matrices(const std::vector<SmiLine>& lines, con
       if (std::any_of(m.rows.begin(), m.rows.end(), [&](const Row& r) { return r.name == row.name; }))
         return fail(ErrorKind::kCorrupt, fmt::format("a second row {} in one matrix; two outputs were mixed, give them one by one", row.name), at(row.line));
       m.rows.push_back(std::move(row));
+      if (m.rows.size() * m.head.columns.size() > kMaxCells) return fail(ErrorKind::kInvalid, fmt::format("a matrix of more than {} cells", kMaxCells), at(m.line));
     }
     if (m.rows.empty()) continue;  // a sentence or a table that only looks like a head
     std::vector<std::string> sorted = m.head.columns;
@@ -122,6 +124,7 @@ Result<std::vector<Matrix>> find_matrices(const std::vector<SmiLine>& lines, con
     // The same matrix again (idle and loaded captures) says nothing new.
     auto same = [&](const Matrix& o) { return o.head.columns == m.head.columns && std::equal(o.rows.begin(), o.rows.end(), m.rows.begin(), m.rows.end(), [](const Row& a, const Row& b) { return a.name == b.name && a.cells == b.cells && a.extra == b.extra; }); };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(m));
+    if (out.size() > kMaxMatrices) return fail(ErrorKind::kInvalid, fmt::format("more than {} different matrices in one text; give fewer machines at a time", kMaxMatrices), at(out.back().line));
     i = j - 1;
   }
   return out;
@@ -179,14 +182,12 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
     Origin at{0, m.line};
     std::uint32_t fabric = o.add(DeviceKind::kSwitch, prefix + "/nvswitch", node, at);
     o.devices[fabric].facts["count"];  // how many switches: not said
-    for (auto [card, width] : widest) {
-      ObservedLink link{card, fabric, Network::kScaleUp, "NVLink", {}, {}, o.devices[card].at};
-      for (const auto& [pair, p] : path_of)
-        if (pair.first == card || pair.second == card)
-          for (const auto& [cell, where] : o.paths[p].relation.all)
-            if (int n = nvlinks(cell)) link.count.say(n, where);
-      o.links.push_back(std::move(link));
-    }
+    std::map<std::uint32_t, Said<int>> counts;
+    for (const auto& [pair, p] : path_of)
+      for (const auto& [cell, where] : o.paths[p].relation.all)
+        if (int n = nvlinks(cell); n && widest.contains(pair.first) && widest.contains(pair.second))
+          for (std::uint32_t end : {pair.first, pair.second}) counts[end].say(n, where);
+    for (auto& [card, count] : counts) o.links.push_back({card, fabric, Network::kScaleUp, "NVLink", std::move(count), {}, o.devices[card].at});
     int most = std::max_element(sum.begin(), sum.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
     o.understood.push_back({fmt::format("NVLink goes through switches: the cells of one card add up to {} links, and no card has more than {}; the matrix shows the same links towards every peer", most, kMaxNvlinkPorts), at});
     o.unknown.push_back({"number of NVLink switches", at});
@@ -243,7 +244,7 @@ Result<Observed> read(std::string_view text, const std::string& file) {
   if (matrices.empty()) return fail(ErrorKind::kInvalid, "no matrix of nvidia-smi topo -m in this text: no line names GPU0 … as columns with a row GPU0 under it", file);
   std::size_t cells = 0;
   for (const Matrix& m : matrices) cells += m.head.columns.size() * m.rows.size();
-  if (cells > 4 * kMaxImportDevices) return fail(ErrorKind::kInvalid, fmt::format("the matrices have {} cells; give one machine", cells), file);
+  if (cells > kMaxCells) return fail(ErrorKind::kInvalid, fmt::format("the matrices have {} cells; give one machine", cells), file);
   Observed o;
   o.files = {file};
   for (std::size_t i = 0; i < matrices.size(); ++i) add_matrix(o, matrices[i], o.add(DeviceKind::kNode, fmt::format("node{}", i), kNoDevice, {0, matrices[i].line}));

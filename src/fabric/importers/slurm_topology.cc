@@ -33,7 +33,7 @@ Result<Observed> read(std::string_view text, const std::string& file) {
   o.files = {file};
   std::unordered_map<std::string, std::uint32_t> switches, nodes;
   std::vector<SwitchLine> tree;
-  std::size_t placements = 0;
+  std::size_t placements = 0, tree_edges = 0;
   auto at = [&](int line) { return fmt::format("{}:{}", file, line); };
   for (const SlurmLine& l : lines) {
     std::string name, node_list, switch_list, speed;
@@ -72,8 +72,9 @@ Result<Observed> read(std::string_view text, const std::string& file) {
         if (list.empty()) continue;
         auto children = expand_hostlist(list, kMaxImportDevices);
         if (!children) return fail(ErrorKind::kInvalid, children.error().message, at(l.line));
-        if (o.devices.size() + children->size() > kMaxImportDevices || o.links.size() + children->size() > kMaxImportDevices) return fail(ErrorKind::kInvalid, fmt::format("more than {} nodes and switches", kMaxImportDevices), at(l.line));
+        if (o.devices.size() + children->size() > kMaxImportDevices || o.links.size() + tree_edges + children->size() > kMaxImportDevices) return fail(ErrorKind::kInvalid, fmt::format("more than {} nodes and switches", kMaxImportDevices), at(l.line));
         if (!leaf) {
+          tree_edges += children->size();
           tree.push_back({it->second, std::move(*children), l.line});
           continue;
         }
