@@ -3,7 +3,8 @@
 #   make build              build/weft                          make bench     benchmarks (bench/)
 #   make run [SITE=lab-32]  a site in the twin, with its page    make fuzz      FUZZ_SECONDS=120 a target
 #   make test               every fast test                     make soak      long clean runs: no false alarm
-#   make check-all          everything CI and release need      make format    clang-format in place
+#   make scenarios          every fault, judged (SEEDS=5)        make format    clang-format in place
+#   make check-all          what a release needs: slow tests, sanitizers, fuzzing, a clean virtual day
 #
 # JOBS=n limits parallel work; WEFT_SKIP_SETUP=1 installs nothing; WEFT_NO_PAGE=1 builds without the web page.
 SHELL := /bin/bash
@@ -15,13 +16,15 @@ SITE ?= lab-32
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 120
 CHECK_FUZZ_SECONDS ?= 20
+SOAK_SEEDS ?= 5
+SEEDS ?= 5
 CTEST = ctest --output-on-failure --no-tests=error --no-label-summary -j $(JOBS)
 # ccache and mold only save time; used when they are there.
 CONFIGURE = cmake -G Ninja -S . $(shell command -v ccache >/dev/null && echo -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) \
   $(shell command -v mold >/dev/null && echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold) --log-level=WARNING
 SOURCES = git ls-files -co --exclude-standard -- '*.cc' '*.h' | grep -E '^(src|tests|bench|fuzz)/'
 
-.PHONY: test-page build run test slow bench fuzz soak check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
+.PHONY: test-page build run test slow bench fuzz soak clean-day scenarios check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
 
 setup:
 	@scripts/setup.sh build
@@ -85,6 +88,7 @@ check-all:
 	@$(MAKE) format-check
 	@$(MAKE) test
 	@$(MAKE) slow
+	@$(MAKE) clean-day
 	@build/weft scenario run scenarios/soak/lab-32-1s.yaml
 	@$(MAKE) test-page
 	@$(MAKE) sanitize-address
