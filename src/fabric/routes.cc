@@ -57,7 +57,7 @@ struct Routes::State {
 
   explicit State(Snapshot s) : snapshot(std::move(s)) {}
 
-  bool carries(LinkId id, Network n) const { return (snapshot.link(id).networks & bit(n)) && snapshot.effective_rate(id).value() > 0; }
+  bool carries(LinkId id, Network n) const { return (snapshot.link(id).networks & bit(n)) && snapshot.carries(id); }
 
   const Graph& graph(Network n) {
     Graph& g = graphs[static_cast<std::size_t>(n)];

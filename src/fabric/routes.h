@@ -30,7 +30,7 @@ struct Route {
   std::vector<RouteHop> hops;  // ordered by link id; empty when unreachable or source = destination
   int length = 0;              // links on one path
   Seconds latency{0};          // one way, of the slowest path: links and switches
-  BytesPerSecond width{0};     // largest rate one flow alone can reach: min over hops of effective rate / share
+  BytesPerSecond width{0};     // largest rate one flow alone can reach: min over hops of effective rate / share; 0 when a rate is not known
   bool reachable = false;
 };
 

@@ -14,6 +14,8 @@
 namespace weft::fabric {
 namespace {
 
+constexpr std::string_view kSpareSuffix = "-spare";  // scheduling domain of the nodes a site keeps back
+
 constexpr std::string_view kTopKeys[] = {"site", "title", "models", "supernodes", "scale_out", "storage_network", "storage", "management", "facility", "switches", "cables", "domains", "aliases", "unknown", "sources"};
 
 Result<int> count(const Yaml& from, std::string_view key, int fallback, int low, int high) {
@@ -41,6 +43,7 @@ struct Builder {
   struct NodeInfo {
     DeviceId id, supernode;
     std::string rack;
+    bool spare = false;
     std::vector<DeviceId> cards;
   };
   std::vector<NodeInfo> nodes;
@@ -92,6 +95,7 @@ struct Builder {
       }
       WEFT_ASSIGN(*length, quantity(y, length_key, "m", -1));
     }
+    WEFT_ASSIGN(w.trunk_per_cable, count(y, "trunk_per_cable", 1, 1, 64));
     WEFT_ASSIGN(double latency, quantity(y, "latency", "s", 100e-9));
     w.latency_ns = latency * 1e9;
     if (y.has("switch")) {
@@ -115,7 +119,7 @@ struct Builder {
   }
 
   Status supernode(const Yaml& y, int& number) {
-    WEFT_TRY(y.only({"name", "count", "nodes", "cards_per_node", "card", "racks", "spare_nodes", "cooling", "psus_per_node", "power_shelves_per_rack", "shelf_power", "rack_power", "cpus_per_node", "scale_up", "node_names", "source", "host_power"}));
+    WEFT_TRY(y.only({"name", "count", "nodes", "cards_per_node", "card", "racks", "spare_nodes", "cooling", "psus_per_node", "power_shelves_per_rack", "shelf_power", "rack_power", "cpus_per_node", "scale_up", "node_names", "source", "host_power", "psu_power"}));
     WEFT_ASSIGN(auto base, text(y, "name", "sn"));
     WEFT_ASSIGN(int repeat, count(y, "count", 1, 1, 1 << 30));
     WEFT_ASSIGN(int node_count, count(y, "nodes", 1, 1, 1 << 30));
@@ -123,8 +127,7 @@ struct Builder {
     WEFT_ASSIGN(int psus, count(y, "psus_per_node", 0, 0, 64));
     WEFT_ASSIGN(int shelves, count(y, "power_shelves_per_rack", 0, 0, 256));
     WEFT_ASSIGN(int cpus, count(y, "cpus_per_node", 0, 0, 64));
-    WEFT_ASSIGN(int spare_nodes, count(y, "spare_nodes", 0, 0, node_count));
-    (void)spare_nodes;  // kept out of placements by place, read from the site file
+    WEFT_ASSIGN(int spares, count(y, "spare_nodes", 0, 0, node_count));
     WEFT_ASSIGN(auto cooling, text(y, "cooling", ""));
     if (!cooling.empty() && cooling != "air" && cooling != "liquid" && cooling != "rear-door") return y.get("cooling").error("cooling is air, rear-door or liquid");
     std::uint32_t card = UINT32_MAX;
@@ -134,6 +137,22 @@ struct Builder {
       if (!m) return std::unexpected(m.error().in(y.get("card").place()));
       card = b.add_model(*m);
     }
+    // What racks, nodes, shelves and supplies may draw or deliver: a model of their own, so that counts and checks can ask.
+    auto rating = [&](std::string_view key, std::string_view what) -> Result<std::uint32_t> {
+      DeviceModel m;
+      m.name = fmt::format("{}-{}", base, what);
+      if (what == "rack") m.cooling = cooling;
+      if (!y.has(key) && m.cooling.empty()) return UINT32_MAX;
+      if (y.has(key)) {
+        WEFT_ASSIGN(double v, y.get(key).quantity("W"));
+        m.power = Watts(v);
+      }
+      return b.add_model(std::move(m));
+    };
+    WEFT_ASSIGN(std::uint32_t rack_model, rating("rack_power", "rack"));
+    WEFT_ASSIGN(std::uint32_t host_model, rating("host_power", "host"));
+    WEFT_ASSIGN(std::uint32_t shelf_model, rating("shelf_power", "shelf"));
+    WEFT_ASSIGN(std::uint32_t psu_model, rating("psu_power", "psu"));
     std::vector<int> per_rack;
     for (const Yaml& item : y.get("racks").items()) {
       WEFT_ASSIGN(auto v, item.integer(1, node_count));
@@ -163,15 +182,15 @@ struct Builder {
       std::size_t rack = 0;
       int in_rack = 0;
       for (int n = 0; n < node_count; ++n) {
-        DeviceId node = b.add_device(DeviceKind::kNode, sn, fmt::format("node{}", n + 1));
-        NodeInfo info{node, sn, "", {}};
+        DeviceId node = b.add_device(DeviceKind::kNode, sn, fmt::format("node{}", n + 1), host_model);
+        NodeInfo info{node, sn, "", n >= node_count - spares, {}};
         if (!per_rack.empty()) {
           if (in_rack == 0) {
-            DeviceId id = b.add_device(DeviceKind::kRack, b.site(), fmt::format("rack{}", racks.size() + 1));
+            DeviceId id = b.add_device(DeviceKind::kRack, b.site(), fmt::format("rack{}", racks.size() + 1), rack_model);
             racks.push_back(id);
             rack_members.emplace_back();
             if (cooling == "liquid") liquid_racks.push_back(id);
-            for (int s = 0; s < shelves; ++s) b.add_device(DeviceKind::kPowerShelf, id, fmt::format("shelf{}", s));
+            for (int s = 0; s < shelves; ++s) b.add_device(DeviceKind::kPowerShelf, id, fmt::format("shelf{}", s), shelf_model);
           }
           info.rack = b.name(racks.back());
           rack_members.back().push_back(node);
@@ -179,7 +198,7 @@ struct Builder {
         }
         for (int c = 0; c < cards; ++c) info.cards.push_back(b.add_device(DeviceKind::kCard, node, fmt::format("card{}", c), card));
         for (int c = 0; c < cpus; ++c) b.add_device(DeviceKind::kCpu, node, fmt::format("cpu{}", c));
-        for (int p = 0; p < psus; ++p) b.add_device(DeviceKind::kPsu, node, fmt::format("psu{}", p));
+        for (int p = 0; p < psus; ++p) b.add_device(DeviceKind::kPsu, node, fmt::format("psu{}", p), psu_model);
         if (!host_names.empty()) b.add_alias(host_names[static_cast<std::size_t>(r) * static_cast<std::size_t>(node_count) + static_cast<std::size_t>(n)], node);
         if (!info.cards.empty()) groups.push_back(info.cards), node_ids.push_back(node);
         nodes.push_back(std::move(info));
@@ -191,6 +210,15 @@ struct Builder {
       auto wire = [&](std::vector<std::vector<DeviceId>> g, std::vector<DeviceId> ids, const std::string& name) -> Status {
         std::vector<DeviceId> members;
         for (const auto& x : g) members.insert(members.end(), x.begin(), x.end());
+        if (up.has("topology")) {  // structure not known: the domain is there, its cards with free ports
+          WEFT_ASSIGN(auto topology, up.get("topology").text());
+          if (topology == "unknown") {
+            WEFT_TRY(up.only({"topology", "scope", "source"}));
+            for (DeviceId card_id : members) b.add_port(card_id, bit(Network::kScaleUp));
+            b.add_domain(DomainKind::kHbd, name, std::move(members));
+            return {};
+          }
+        }
         Wiring w{b, std::move(g), std::move(ids), sn, "", bit(Network::kScaleUp), up};
         WEFT_TRY(run_topology(w, {}));
         b.add_domain(DomainKind::kHbd, name, std::move(members));
@@ -315,11 +343,21 @@ struct Builder {
   }
 
   Status facility(const Yaml& y) {
-    WEFT_TRY(y.only({"cdus", "pumps_per_cdu", "supply", "flow_per_rack", "source"}));
+    WEFT_TRY(y.only({"cdus", "pumps_per_cdu", "cdu_capacity", "supply", "flow_per_rack", "source"}));
     WEFT_ASSIGN(int units, count(y, "cdus", 0, 0, 65536));
+    for (auto [key, unit] : {std::pair{"supply", "C"}, std::pair{"flow_per_rack", "L/min"}})
+      if (y.has(key)) WEFT_TRY(y.get(key).quantity(unit));
+    std::uint32_t cdu_model = UINT32_MAX;
+    if (y.has("cdu_capacity")) {
+      DeviceModel m;
+      m.name = "cdu";
+      WEFT_ASSIGN(double v, y.get("cdu_capacity").quantity("W"));
+      m.power = Watts(v);  // heat it can take
+      cdu_model = b.add_model(std::move(m));
+    }
     WEFT_ASSIGN(int pumps, count(y, "pumps_per_cdu", 2, 1, 16));
     for (int c = 0; c < units; ++c) {
-      DeviceId cdu = b.add_device(DeviceKind::kCdu, b.site(), fmt::format("cdu{}", c + 1));
+      DeviceId cdu = b.add_device(DeviceKind::kCdu, b.site(), fmt::format("cdu{}", c + 1), cdu_model);
       cdus.push_back(cdu);
       for (int p = 0; p < pumps; ++p) b.add_device(DeviceKind::kPump, cdu, fmt::format("pump{}", p));
     }
@@ -444,9 +482,13 @@ struct Builder {
       }
       b.add_domain(DomainKind::kCooling, b.name(cdus[c]), members);
     }
-    std::map<std::uint32_t, std::vector<DeviceId>> by_supernode;
-    for (const NodeInfo& n : nodes) by_supernode[n.supernode.v].insert(by_supernode[n.supernode.v].end(), n.cards.begin(), n.cards.end());
-    for (const auto& [sn, cards] : by_supernode) b.add_domain(DomainKind::kScheduling, b.name(DeviceId{sn}), cards);
+    // Work goes to what is not kept spare.
+    std::map<std::pair<std::uint32_t, bool>, std::vector<DeviceId>> by_supernode;
+    for (const NodeInfo& n : nodes) {
+      auto& cards = by_supernode[{n.supernode.v, n.spare}];
+      cards.insert(cards.end(), n.cards.begin(), n.cards.end());
+    }
+    for (const auto& [key, cards] : by_supernode) b.add_domain(DomainKind::kScheduling, b.name(DeviceId{key.first}) + (key.second ? std::string(kSpareSuffix) : ""), cards);
     return {};
   }
 
@@ -512,6 +554,15 @@ Result<SiteSpec> read_site(const std::string& name_or_path) {
     return std::unexpected(content.error());
   }
   return parse_site(*content, name_or_path);
+}
+
+std::vector<DeviceId> spare_nodes(const Snapshot& site) {
+  std::vector<DeviceId> out;
+  for (const Domain& d : site.domains())
+    if (d.kind == DomainKind::kScheduling && std::string_view(d.name).ends_with(kSpareSuffix))
+      for (DeviceId card : d.members)
+        if (DeviceId node = site.container(card, DeviceKind::kNode); node.ok() && (out.empty() || out.back() != node)) out.push_back(node);
+  return out;
 }
 
 Result<Snapshot> build(const SiteSpec& spec, const BuildLimits& limits) { return Builder(spec, limits).run(); }

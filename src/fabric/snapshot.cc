@@ -269,16 +269,17 @@ const DeviceHealth& Snapshot::health(DeviceId id) const {
   auto at = std::lower_bound(v.begin(), v.end(), id, [](const auto& e, DeviceId i) { return e.first < i; });
   return at != v.end() && at->first == id ? at->second : kHealthyDevice;
 }
-BitsPerSecond Snapshot::effective_rate(LinkId id) const {
+bool Snapshot::carries(LinkId id) const {
   const LinkHealth& h = health(id);
-  if (h.state == LinkState::kDown || !h.in_service) return BitsPerSecond(0);
+  if (h.state == LinkState::kDown || !h.in_service || h.rate_factor <= 0) return false;
+  if (overlay_->devices.empty()) return true;
   const Link& l = core_->links[id.v];
-  if (!overlay_->devices.empty())
-    for (PortId end : {l.a, l.b})
-      for (DeviceId at = core_->ports[end.v].device; at.ok(); at = core_->devices[at.v].parent)
-        if (health(at).state == DeviceState::kFailed) return BitsPerSecond(0);
-  return l.rate * h.rate_factor;
+  for (PortId end : {l.a, l.b})
+    for (DeviceId at = core_->ports[end.v].device; at.ok(); at = core_->devices[at.v].parent)
+      if (health(at).state == DeviceState::kFailed) return false;
+  return true;
 }
+BitsPerSecond Snapshot::effective_rate(LinkId id) const { return carries(id) ? core_->links[id.v].rate * health(id).rate_factor : BitsPerSecond(0); }
 bool Snapshot::usable(DeviceId card) const {
   if (overlay_->devices.empty()) return true;
   for (DeviceId at = card; at.ok(); at = core_->devices[at.v].parent) {

@@ -171,6 +171,7 @@ class Snapshot {
   // Health. Defaults for everything not in the overlay.
   const LinkHealth& health(LinkId id) const;
   const DeviceHealth& health(DeviceId id) const;
+  bool carries(LinkId id) const;                  // not down, in service, no end failed; its rate may still be unknown
   BitsPerSecond effective_rate(LinkId id) const;  // 0 when down, out of service, or an end is failed
   bool usable(DeviceId card) const;               // up, not cordoned, and so its containers
   // Only what differs from the default, in id order.

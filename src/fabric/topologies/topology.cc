@@ -10,7 +10,7 @@ Registry<TopologyEntry>& topologies() {
 }
 
 const std::vector<std::string_view>& common_keys() {
-  static const std::vector<std::string_view> keys = {"topology", "scope", "rate", "medium", "length", "trunk_medium", "trunk_length", "latency", "switch", "source"};
+  static const std::vector<std::string_view> keys = {"topology", "scope", "rate", "medium", "length", "trunk_medium", "trunk_length", "trunk_per_cable", "latency", "switch", "source"};
   return keys;
 }
 
@@ -31,6 +31,12 @@ DeviceId Wiring::add_switch(std::string_view base, int number, int plane, int ti
   return builder.add_device(DeviceKind::kSwitch, inside.ok() ? inside : parent, name, switch_model, plane, tier);
 }
 
+std::vector<int> deal(int total, int n) {
+  std::vector<int> share(static_cast<std::size_t>(n), total / n);
+  for (int extra = total % n, i = 0; extra > 0; --extra, ++i) ++share[static_cast<std::size_t>(i % 2 ? i / 2 : n - 1 - i / 2)];
+  return share;
+}
+
 Status Wiring::connect(DeviceId a, DeviceId b, int plane, BitsPerSecond r, Medium m, double length, bool spare) {
   if (budget-- == 0) return spec.error("the site would have too many links; make it smaller");
   Link link{};
@@ -42,7 +48,10 @@ Status Wiring::connect(DeviceId a, DeviceId b, int plane, BitsPerSecond r, Mediu
   link.plane = static_cast<std::int16_t>(plane);
   link.spare = spare;
   bool cable = m != Medium::kBackplane && m != Medium::kBoard && next_cable;
-  link.cable = cable ? next_cable() : UINT32_MAX;
+  bool shares = cable && trunk_per_cable > 1 && m == trunk_medium && r == rate;
+  if (shares && (in_shared == 0 || in_shared == trunk_per_cable)) shared_cable = next_cable(), in_shared = 0;
+  if (shares) ++in_shared;
+  link.cable = shares ? shared_cable : cable ? next_cable() : UINT32_MAX;
   auto made = builder.add_link(builder.add_port(a, networks), builder.add_port(b, networks), link);
   if (!made) return std::unexpected(made.error().in(spec.place()));
   return {};

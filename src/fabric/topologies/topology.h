@@ -25,10 +25,13 @@ struct Wiring {
   Medium medium = Medium::kUnknown;           // common keys "medium", "length" (end point to first switch)
   Medium trunk_medium = Medium::kOptical;     // "trunk_medium", "trunk_length" (between switches)
   double length_m = -1, trunk_length_m = -1;
+  int trunk_per_cable = 1;                    // common key "trunk_per_cable": that many consecutive trunk links share a cable
   double latency_ns = 100;                    // common key "latency": PHY and FEC of one link; propagation 5 ns/m comes on top
   std::function<std::uint32_t()> next_cable;  // names every new cable C0001 …; backplane and board links have none
   std::vector<DeviceId> leaves;               // filled by the topology: switches that storage and other end points may attach to
   std::size_t budget = SIZE_MAX;              // links left before the site is too large
+  std::uint32_t shared_cable = UINT32_MAX;    // the cable that the next trunk link joins, and how many it holds
+  int in_shared = 0;
 
   std::vector<DeviceId> all() const;          // end points of all groups in order
   // A count parameter with its registered default.
@@ -38,6 +41,9 @@ struct Wiring {
   Status connect(DeviceId a, DeviceId b, int plane, bool trunk, bool spare = false);
   Status connect(DeviceId a, DeviceId b, int plane, BitsPerSecond rate, Medium medium, double length_m, bool spare);
 };
+
+// `total` links over `n` switches as evenly as can be: 18 over 4 is 5 4 4 5, as on an HGX H100 board.
+std::vector<int> deal(int total, int n);
 
 struct TopologyEntry {
   std::string name;
