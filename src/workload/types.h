@@ -52,6 +52,7 @@ struct Strategy {
   int sequence = 4096;                          // tokens
   enum class Recompute : std::uint8_t { kNone, kSelective, kFull } recompute = Recompute::kSelective;
   Precision precision = Precision::kBf16;
+  bool flash_attention = true;                  // scores never written to memory; false: as before 2022
   int world() const { return tp * pp * dp * cp; }
   int micro_batches() const;                    // per replica and step
 };
