@@ -136,9 +136,10 @@ Pool free_cards(const fabric::Snapshot& s, const Occupancy& occupied, const Requ
       std::size_t size = 0;
       if (node.ok())
         for (DeviceId c : s.children(node)) size += s.device(c).kind == DeviceKind::kCard;
-      d.nodes.push_back({node, std::max<std::size_t>(size, 1), {}});
+      d.nodes.push_back({node, std::max<std::size_t>(size, 1), {}, {}});
     }
     d.nodes.back().cards.push_back(card);
+    d.nodes.back().index.push_back(s.device(card).index);
   }
   return pool;
 }

@@ -12,6 +12,7 @@ struct FreeNode {
   fabric::DeviceId id;                   // node, or none for cards outside any
   std::size_t size = 0;                  // cards it has, used or not
   std::vector<fabric::DeviceId> cards;   // free ones, by id
+  std::vector<std::uint16_t> index;      // their position in the node
 };
 struct FreeDomain {
   fabric::DomainId hbd;                  // none: cards without a domain, one entry per card

@@ -1,0 +1,241 @@
+#include "place/place.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+#include "fabric/delta.h"
+#include "fabric/site.h"
+#include "workload/model.h"
+
+namespace weft::place {
+namespace {
+
+using fabric::DeviceId;
+using workload::Dim;
+
+fabric::Snapshot site(const std::string& name) {
+  auto s = fabric::load_site(name);
+  EXPECT_TRUE(s.has_value()) << s.error().text();
+  return *s;
+}
+fabric::Snapshot written(const std::string& text) {
+  auto spec = fabric::parse_site(text, "test.yaml");
+  EXPECT_TRUE(spec.has_value()) << spec.error().text();
+  auto s = fabric::build(*spec);
+  EXPECT_TRUE(s.has_value()) << s.error().text();
+  return *s;
+}
+// Two supernodes of `nodes` nodes with `cards` cards each, one NIC per card, one leaf per rail.
+fabric::Snapshot small(int supernodes, int nodes, int cards) {
+  auto n = [](int v) { return std::to_string(v); };
+  return written("site: small\nsupernodes:\n  - {name: sn, count: " + n(supernodes) + ", nodes: " + n(nodes) + ", cards_per_node: " + n(cards) +
+                 ", card: H100-SXM5, scale_up: {topology: switched, rate: 400G, switch: NVSwitch4-NVL72, switches: 2, links: 2, medium: backplane, length: 1 m}}\n"
+                 "scale_out: {topology: leaf_spine, nics_per_node: " + n(cards) + ", nic: ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 2, spines: 2, uplinks: 4, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 10 m}\n");
+}
+
+Request request(const std::string& model, int tp, int pp, int dp, int spares = 0) {
+  Request r;
+  r.job.name = "job";
+  r.job.model = *workload::load_model(model);
+  r.job.strategy.tp = tp, r.job.strategy.pp = pp, r.job.strategy.dp = dp, r.job.strategy.global_batch = dp * pp * 4;
+  r.job.policy.spare_nodes = spares;
+  return r;
+}
+workload::Placement placed(const Answer& a) {
+  if (const auto* no = std::get_if<Refusal>(&a)) {
+    ADD_FAILURE() << no->constraint << ": " << no->text;
+    return {};
+  }
+  return std::get<workload::Placement>(a);
+}
+std::size_t domains(const fabric::Snapshot& s, const std::vector<DeviceId>& cards) {
+  std::set<fabric::DomainId> out;
+  for (DeviceId c : cards) out.insert(s.hbd_of(c));
+  return out.size();
+}
+fabric::Snapshot with(const fabric::Snapshot& s, const std::string& device, fabric::DeviceHealth h) {
+  std::pair<DeviceId, fabric::DeviceHealth> entry{*s.find_device(device), h};
+  return s.with_health({}, {&entry, 1});
+}
+fabric::DeviceHealth failed() {
+  fabric::DeviceHealth h;
+  h.state = fabric::DeviceState::kFailed, h.reason = "fell off the bus";
+  return h;
+}
+
+TEST(Place, EveryStrategyIsLegalAndNeverWorseThanRandom) {
+  for (const char* where : {"lab-32", "pod-144"}) {
+    fabric::Snapshot s = site(where);
+    for (Request r : {request("llama-3-8b", 4, 2, 2), request("llama-2-13b", 2, 2, 4), request("llama-3-70b", 8, 4, 1)}) {
+      double random = 0;
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        r.strategy = "random", r.seed = seed;
+        double score = placed(place(s, {}, r)).score;
+        random = seed == 1 ? score : std::min(random, score);
+      }
+      for (const StrategyEntry& e : strategies().entries()) {
+        r.strategy = e.name, r.seed = 1;
+        Answer a = place(s, {}, r);
+        if (e.name == "exact" && std::holds_alternative<Refusal>(a)) {
+          EXPECT_EQ(std::get<Refusal>(a).constraint, "size");
+          continue;
+        }
+        workload::Placement p = placed(a);
+        EXPECT_EQ(illegal(s, {}, r, p), "") << e.name;
+        if (e.name == "topology") {
+          EXPECT_LE(p.score, random * (1 + 1e-9)) << where;
+        }
+      }
+    }
+  }
+}
+
+TEST(Place, TopologyEqualsTheExactOptimumOnSmallCases) {
+  struct Case {
+    int supernodes, nodes, cards, tp, pp, dp, cp = 1;
+  };
+  for (Case c : {Case{2, 2, 2, 2, 2, 2}, Case{2, 2, 2, 4, 2, 1}, Case{2, 1, 4, 2, 2, 2}, Case{2, 1, 4, 2, 4, 1}, Case{2, 2, 2, 1, 2, 4}, Case{4, 1, 2, 2, 2, 2}, Case{3, 1, 2, 2, 3, 1}, Case{2, 1, 4, 1, 1, 4}, Case{2, 2, 2, 2, 1, 2, 2}}) {
+    fabric::Snapshot s = small(c.supernodes, c.nodes, c.cards);
+    Request r = request("llama-3-8b", c.tp, c.pp, c.dp);
+    r.job.strategy.cp = c.cp;
+    r.strategy = "exact";
+    double best = placed(place(s, {}, r)).score;
+    r.strategy = "topology";
+    double ours = placed(place(s, {}, r)).score;
+    EXPECT_NEAR(ours, best, best * 1e-9) << c.supernodes << "x" << c.nodes << "x" << c.cards << " tp" << c.tp << " pp" << c.pp << " dp" << c.dp << " cp" << c.cp;
+  }
+}
+
+// Three cards gone: first-fit tears an expert group over two supernodes; topology keeps the all-to-all inside one.
+TEST(Place, BeatsFirstFit) {
+  fabric::Snapshot s = small(2, 4, 4);
+  for (const char* gone : {"sn1/node1/card0", "sn1/node2/card0", "sn1/node3/card0"}) s = with(s, gone, failed());
+  Request r = request("mixtral-8x7b", 1, 1, 16);
+  r.job.strategy.ep = 8;
+  r.strategy = "first_fit";
+  double first = placed(place(s, {}, r)).score;
+  r.strategy = "topology";
+  EXPECT_LT(placed(place(s, {}, r)).score, first * 0.95);
+}
+
+TEST(Place, TakesTheTighterHoleAndStaysInOneDomain) {
+  fabric::Snapshot s = site("pod-144");
+  Request big = request("llama-3-8b", 4, 2, 5);
+  big.job.name = "big";
+  Occupancy occupied;
+  occupied.placements.push_back(placed(place(s, {}, big)));
+  Request r = request("llama-3-8b", 4, 1, 8);
+  workload::Placement p = placed(place(s, occupied, r));
+  EXPECT_EQ(domains(s, p.cards), 1u);
+  // 40 cards are taken in one supernode: its hole of 32 is filled before the whole supernode of 72.
+  EXPECT_EQ(s.hbd_of(p.cards[0]), s.hbd_of(occupied.placements[0].cards[0]));
+}
+
+TEST(Place, KeepsSpareNodesInTheDomain) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-8b", 4, 1, 16, 2);
+  workload::Placement p = placed(place(s, {}, r));
+  ASSERT_EQ(p.spares.size(), 8u);
+  EXPECT_EQ(s.hbd_of(p.spares[0]), s.hbd_of(p.cards[0]));
+  Request full = request("llama-3-8b", 4, 1, 36, 1);
+  Answer no = place(s, {}, full);
+  ASSERT_TRUE(std::holds_alternative<Refusal>(no));
+  EXPECT_EQ(std::get<Refusal>(no).constraint, "spares");
+}
+
+TEST(Place, RefusalsSayWhatWouldHelp) {
+  fabric::Snapshot s = site("lab-32");
+  Answer a = place(s, {}, request("llama-3-8b", 8, 1, 5));
+  ASSERT_TRUE(std::holds_alternative<Refusal>(a));
+  EXPECT_EQ(std::get<Refusal>(a).constraint, "capacity");
+  EXPECT_EQ(std::get<Refusal>(a).text, "need 40 cards; 32 of 32 are free: 0 failed or cordoned, 0 in use by other jobs or kept as their spares, 0 avoided on request; dp 4 would fit");
+  DeviceId card = s.cards()[3];
+  fabric::Snapshot sick = with(s, s.name(card), failed());
+  a = place(sick, {}, request("llama-3-8b", 8, 1, 4));
+  ASSERT_TRUE(std::holds_alternative<Refusal>(a));
+  EXPECT_EQ(std::get<Refusal>(a).constraint, "health");
+  EXPECT_NE(std::get<Refusal>(a).text.find(s.name(card) + " failed: fell off the bus"), std::string::npos) << std::get<Refusal>(a).text;
+  fabric::Snapshot two = small(4, 1, 4);
+  a = place(two, {}, request("llama-3-8b", 8, 1, 2));
+  ASSERT_TRUE(std::holds_alternative<Refusal>(a));
+  EXPECT_EQ(std::get<Refusal>(a).constraint, "tp-in-one-hbd");
+  EXPECT_NE(std::get<Refusal>(a).text.find("tp 4 would fit"), std::string::npos) << std::get<Refusal>(a).text;
+  a = place(two, {}, request("llama-3-8b", 5, 1, 1));
+  EXPECT_EQ(std::get<Refusal>(a).constraint, "strategy");
+}
+
+TEST(Place, AvoidsCardsBehindADegradedLink) {
+  fabric::Snapshot s = site("pod-144");
+  DeviceId card = s.cards()[2];
+  fabric::LinkId link = s.port(s.ports_of(card)[0]).link;
+  fabric::LinkHealth h;
+  h.state = fabric::LinkState::kDegraded, h.rate_factor = 0.5;
+  std::pair<fabric::LinkId, fabric::LinkHealth> entry{link, h};
+  s = s.with_health({&entry, 1}, {});
+  Request r = request("llama-3-8b", 4, 1, 8);
+  workload::Placement p = placed(place(s, {}, r));
+  EXPECT_EQ(std::count(p.cards.begin(), p.cards.end(), card), 0);
+  // Where every card is needed, it is used.
+  workload::Placement all = placed(place(s, {}, request("llama-3-8b", 4, 1, 36)));
+  EXPECT_EQ(std::count(all.cards.begin(), all.cards.end(), card), 1);
+}
+
+TEST(Place, RepairMovesOneRankInsideTheDomain) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-8b", 4, 1, 8);
+  workload::Placement before = placed(place(s, {}, r));
+  s = with(s, s.name(before.cards[5]), failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, {}, r));
+  int moved = 0;
+  for (std::size_t i = 0; i < before.cards.size(); ++i) moved += before.cards[i] != after.cards[i];
+  EXPECT_EQ(moved, 1);
+  EXPECT_EQ(domains(s, after.cards), 1u);
+}
+
+TEST(Place, RepairSwapsALostNodeForASpareOne) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-8b", 4, 1, 16, 2);
+  workload::Placement before = placed(place(s, {}, r));
+  DeviceId node = s.container(before.cards[8], fabric::DeviceKind::kNode);
+  s = with(s, s.name(node), failed());
+  r.keep = before.cards, r.job.policy.spare_nodes = 0;
+  workload::Placement after = placed(place(s, {}, r));
+  std::set<DeviceId> nodes;
+  for (std::size_t i = 0; i < before.cards.size(); ++i)
+    if (before.cards[i] != after.cards[i]) {
+      nodes.insert(s.container(after.cards[i], fabric::DeviceKind::kNode));
+      EXPECT_EQ(s.device(before.cards[i]).index, s.device(after.cards[i]).index);
+    }
+  EXPECT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(domains(s, after.cards), 1u);
+}
+
+// A supernode without room left: the job goes to the other one as a whole, not in two halves.
+TEST(Place, RepairMigratesWhenTheDomainIsFull) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-8b", 4, 1, 18);
+  workload::Placement before = placed(place(s, {}, r));
+  ASSERT_EQ(domains(s, before.cards), 1u);
+  s = with(s, s.name(before.cards[0]), failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, {}, r));
+  EXPECT_EQ(domains(s, after.cards), 1u);
+  EXPECT_NE(s.hbd_of(after.cards[0]), s.hbd_of(before.cards[0]));
+}
+
+TEST(Place, SameRequestSameBytes) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-70b", 8, 4, 4);
+  for (const StrategyEntry& e : strategies().entries()) {
+    r.strategy = e.name, r.seed = 7;
+    Answer a = place(s, {}, r), b = place(s, {}, r);
+    if (std::holds_alternative<Refusal>(a)) continue;
+    EXPECT_EQ(placed(a).cards, placed(b).cards) << e.name;
+  }
+}
+
+}  // namespace
+}  // namespace weft::place
