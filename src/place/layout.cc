@@ -50,15 +50,16 @@ std::vector<DeviceId> pick_spares(const fabric::Snapshot& s, const Pool& pool, c
   for (DeviceId c : cards) home.insert(s.hbd_of(c));
   int nodes = 0;
   for (bool own : {true, false})
-    for (const FreeDomain& d : pool.domains) {
-      if (home.contains(d.hbd) != own) continue;
-      // From the end: jobs grow from the front.
-      for (auto n = d.nodes.rbegin(); n != d.nodes.rend() && nodes < count; ++n) {
-        if (n->cards.size() != n->size || std::any_of(n->cards.begin(), n->cards.end(), [&](DeviceId c) { return used.contains(c); })) continue;
-        out.insert(out.end(), n->cards.begin(), n->cards.end());
-        ++nodes;
+    for (const auto* domains : {&pool.kept, &pool.domains})
+      for (const FreeDomain& d : *domains) {
+        if (home.contains(d.hbd) != own) continue;
+        // From the end: jobs grow from the front.
+        for (auto n = d.nodes.rbegin(); n != d.nodes.rend() && nodes < count; ++n) {
+          if (n->cards.size() != n->size || std::any_of(n->cards.begin(), n->cards.end(), [&](DeviceId c) { return used.contains(c); })) continue;
+          out.insert(out.end(), n->cards.begin(), n->cards.end());
+          ++nodes;
+        }
       }
-    }
   std::sort(out.begin(), out.end());
   return out;
 }

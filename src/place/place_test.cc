@@ -122,14 +122,14 @@ TEST(Place, BeatsFirstFit) {
 
 TEST(Place, TakesTheTighterHoleAndStaysInOneDomain) {
   fabric::Snapshot s = site("pod-144");
-  Request big = request("llama-3-8b", 4, 2, 5);
+  Request big = request("llama-3-8b", 4, 2, 4);
   big.job.name = "big";
   Occupancy occupied;
   occupied.placements.push_back(placed(place(s, {}, big)));
   Request r = request("llama-3-8b", 4, 1, 8);
   workload::Placement p = placed(place(s, occupied, r));
   EXPECT_EQ(domains(s, p.cards), 1u);
-  // 40 cards are taken in one supernode: its hole of 32 is filled before the whole supernode of 72.
+  // 32 of 64 cards are taken in one supernode: its hole of 32 is filled before the whole supernode.
   EXPECT_EQ(s.hbd_of(p.cards[0]), s.hbd_of(occupied.placements[0].cards[0]));
 }
 
@@ -139,7 +139,7 @@ TEST(Place, KeepsSpareNodesInTheDomain) {
   workload::Placement p = placed(place(s, {}, r));
   ASSERT_EQ(p.spares.size(), 8u);
   EXPECT_EQ(s.hbd_of(p.spares[0]), s.hbd_of(p.cards[0]));
-  Request full = request("llama-3-8b", 4, 1, 36, 1);
+  Request full = request("llama-3-8b", 4, 1, 32, 5);
   Answer no = place(s, {}, full);
   ASSERT_TRUE(std::holds_alternative<Refusal>(no));
   EXPECT_EQ(std::get<Refusal>(no).constraint, "spares");
@@ -178,7 +178,7 @@ TEST(Place, AvoidsCardsBehindADegradedLink) {
   workload::Placement p = placed(place(s, {}, r));
   EXPECT_EQ(std::count(p.cards.begin(), p.cards.end(), card), 0);
   // Where every card is needed, it is used.
-  workload::Placement all = placed(place(s, {}, request("llama-3-8b", 4, 1, 36)));
+  workload::Placement all = placed(place(s, {}, request("llama-3-8b", 4, 1, 32)));
   EXPECT_EQ(std::count(all.cards.begin(), all.cards.end(), card), 1);
 }
 
@@ -216,14 +216,31 @@ TEST(Place, RepairSwapsALostNodeForASpareOne) {
 // A supernode without room left: the job goes to the other one as a whole, not in two halves.
 TEST(Place, RepairMigratesWhenTheDomainIsFull) {
   fabric::Snapshot s = site("pod-144");
-  Request r = request("llama-3-8b", 4, 1, 18);
+  Request r = request("llama-3-8b", 4, 1, 16);
   workload::Placement before = placed(place(s, {}, r));
   ASSERT_EQ(domains(s, before.cards), 1u);
+  for (DeviceId n : fabric::spare_nodes(s))
+    if (s.hbd_of(s.children(n)[0]) == s.hbd_of(before.cards[0])) s = with(s, s.name(n), failed());
   s = with(s, s.name(before.cards[0]), failed());
   r.keep = before.cards;
   workload::Placement after = placed(place(s, {}, r));
   EXPECT_EQ(domains(s, after.cards), 1u);
   EXPECT_NE(s.hbd_of(after.cards[0]), s.hbd_of(before.cards[0]));
+}
+
+// The site's own spare nodes are for repairs, not for new jobs.
+TEST(Place, LeavesTheSitesSpareNodes) {
+  fabric::Snapshot s = site("pod-144");
+  std::set<DeviceId> spare;
+  for (DeviceId n : fabric::spare_nodes(s)) spare.insert(n);
+  ASSERT_EQ(spare.size(), 4u);
+  Request r = request("llama-3-8b", 4, 1, 32, 4);
+  workload::Placement p = placed(place(s, {}, r));
+  for (DeviceId c : p.cards) EXPECT_FALSE(spare.contains(s.container(c, fabric::DeviceKind::kNode)));
+  for (DeviceId c : p.spares) EXPECT_TRUE(spare.contains(s.container(c, fabric::DeviceKind::kNode)));
+  Answer no = place(s, {}, request("llama-3-8b", 4, 1, 36));
+  ASSERT_TRUE(std::holds_alternative<Refusal>(no));
+  EXPECT_NE(std::get<Refusal>(no).text.find("16 in nodes that the site keeps as spares"), std::string::npos) << std::get<Refusal>(no).text;
 }
 
 TEST(Place, SameRequestSameBytes) {

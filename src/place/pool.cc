@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "fabric/site.h"
+
 namespace weft::place {
 namespace {
 
@@ -87,7 +89,10 @@ Pool free_cards(const fabric::Snapshot& s, const Occupancy& occupied, const Requ
   }
   for (DeviceId d : request.avoid)
     if (d.ok() && d.v < avoid.size()) avoid[d.v] = true;
-  std::map<std::uint32_t, std::size_t> domain_at;
+  std::map<std::uint32_t, std::size_t> domain_at, kept_at;
+  std::vector<bool> spare(s.device_count(), false);
+  if (request.keep.empty())
+    for (DeviceId n : fabric::spare_nodes(s)) spare[n.v] = true;
   for (DeviceId card : s.cards()) {
     ++pool.cards;
     bool shunned = false;
@@ -118,20 +123,20 @@ Pool free_cards(const fabric::Snapshot& s, const Occupancy& occupied, const Requ
       ++pool.weak_free;
       if (clean_only) continue;
     }
-    ++pool.free;
+    DeviceId node = s.container(card, DeviceKind::kNode);
+    bool kept = node.ok() && spare[node.v];
+    ++(kept ? pool.kept_free : pool.free);
     pool.allowed[card.v] = true;
     fabric::DomainId hbd = s.hbd_of(card);
-    std::size_t at = pool.domains.size();
+    std::vector<FreeDomain>& domains = kept ? pool.kept : pool.domains;
+    std::size_t at = domains.size();
     if (hbd.ok()) {
-      auto [found, fresh] = domain_at.emplace(hbd.v, at);
+      auto [found, fresh] = (kept ? kept_at : domain_at).emplace(hbd.v, at);
       at = found->second;
     }
-    if (at == pool.domains.size()) {
-      pool.domains.push_back({hbd, {}, region_of(s, card), 0});
-    }
-    FreeDomain& d = pool.domains[at];
+    if (at == domains.size()) domains.push_back({hbd, {}, region_of(s, card), 0});
+    FreeDomain& d = domains[at];
     ++d.cards;
-    DeviceId node = s.container(card, DeviceKind::kNode);
     if (d.nodes.empty() || d.nodes.back().id != node) {
       std::size_t size = 0;
       if (node.ok())
@@ -147,7 +152,8 @@ Pool free_cards(const fabric::Snapshot& s, const Occupancy& occupied, const Requ
 std::string account_of(const Pool& p, int needed) {
   std::string out = fmt::format("need {} cards; {} of {} are free: {} failed or cordoned", needed, p.free, p.cards, p.unhealthy);
   if (!p.first_unhealthy.empty()) out += fmt::format(" (first: {})", p.first_unhealthy);
-  return out + fmt::format(", {} in use by other jobs or kept as their spares, {} avoided on request", p.busy, p.avoided);
+  out += fmt::format(", {} in use by other jobs or kept as their spares, {} avoided on request", p.busy, p.avoided);
+  return p.kept_free ? out + fmt::format(", {} in nodes that the site keeps as spares (spare_nodes)", p.kept_free) : out;
 }
 
 }  // namespace weft::place

@@ -21,10 +21,11 @@ struct FreeDomain {
   int cards = 0;
 };
 struct Pool {
-  std::vector<FreeDomain> domains;       // by id
+  std::vector<FreeDomain> domains;       // by id; for a new job without the nodes that the site keeps as spares
+  std::vector<FreeDomain> kept;          // those nodes: a repair may use them, a new job may count them as its spares
   std::vector<bool> allowed;             // by device id: card may be used
   std::vector<bool> weak;                // by device id: a card of lower quality (suspect, slow, a link of its path below its built rate)
-  int cards = 0, free = 0, weak_free = 0, busy = 0, avoided = 0, unhealthy = 0;
+  int cards = 0, free = 0, weak_free = 0, busy = 0, avoided = 0, unhealthy = 0, kept_free = 0;
   std::string first_unhealthy;           // "sn/node3/card5 (failed: …)"
 };
 // Cards of placements of the same job name count as free: a job may move onto itself. `clean_only` leaves weak cards out.

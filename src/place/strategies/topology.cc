@@ -22,8 +22,10 @@ std::vector<Domain> ordered(const Pool& pool, int tp, std::size_t need, int rese
   std::vector<Domain> out;
   for (FreeDomain d : pool.domains) {
     if (reserve > 0) {
-      // Keep the last whole nodes of the domain free.
+      // Keep the last whole nodes of the domain free, besides those the site keeps anyway.
       int kept = 0;
+      for (const FreeDomain& k : pool.kept)
+        if (k.hbd == d.hbd && d.hbd.ok()) kept = std::min<int>(reserve, static_cast<int>(k.nodes.size()));
       for (std::size_t i = d.nodes.size(); i-- > 0 && kept < reserve;)
         if (d.nodes[i].cards.size() == d.nodes[i].size) d.nodes.erase(d.nodes.begin() + static_cast<std::ptrdiff_t>(i)), ++kept;
       if (kept < reserve) continue;
