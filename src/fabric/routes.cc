@@ -55,9 +55,21 @@ struct Routes::State {
   std::vector<double> share;              // scratch, by forwarder
   std::vector<double> latency;
 
-  explicit State(Snapshot s) : snapshot(std::move(s)) {}
+  mutable std::vector<double> rates;      // bits per second by link, negative until asked for
+  mutable std::vector<std::int8_t> live;  // by link: does it carry anything, negative until asked for
+  std::array<std::unordered_map<std::uint32_t, std::vector<DeviceId>>, 5> entry_points;
 
-  bool carries(LinkId id, Network n) const { return (snapshot.link(id).networks & bit(n)) && snapshot.carries(id); }
+  explicit State(Snapshot s) : snapshot(std::move(s)), rates(snapshot.link_count(), -1), live(snapshot.link_count(), -1) {}
+
+  double rate(LinkId id) const {
+    double& r = rates[id.v];
+    return r < 0 ? r = snapshot.effective_rate(id).value() : r;
+  }
+  bool carries(LinkId id, Network n) const {
+    std::int8_t& l = live[id.v];
+    if (l < 0) l = snapshot.carries(id);
+    return l && (snapshot.link(id).networks & bit(n));
+  }
 
   const Graph& graph(Network n) {
     Graph& g = graphs[static_cast<std::size_t>(n)];
@@ -301,7 +313,13 @@ struct Routes::State {
   }
 
   // Where a device's traffic enters the network: itself, its own NIC, or every usable NIC of its node.
-  std::vector<DeviceId> entries(DeviceId d, Network n) const {
+  const std::vector<DeviceId>& entries(DeviceId d, Network n) {
+    auto [at, fresh] = entry_points[static_cast<std::size_t>(n)].try_emplace(d.v);
+    if (fresh) at->second = find_entries(d, n);
+    return at->second;
+  }
+
+  std::vector<DeviceId> find_entries(DeviceId d, Network n) const {
     if (on_network(d, n)) return {d};
     DeviceId node = snapshot.container(d, DeviceKind::kNode);
     if (!node.ok()) return {};
@@ -331,7 +349,7 @@ struct Routes::State {
   Route compute(DeviceId from, DeviceId to, Network n) {
     Route route;
     if (from == to) return route.reachable = true, route;
-    std::vector<DeviceId> sources = entries(from, n), sinks = entries(to, n);
+    const std::vector<DeviceId>&sources = entries(from, n), &sinks = entries(to, n);
     if (sources.empty() || sinks.empty()) return route;
     std::vector<RouteHop> hops;
     double worst = 0;
@@ -356,7 +374,7 @@ struct Routes::State {
       if (!route.hops.empty() && route.hops.back().link == h.link) route.hops.back().share += h.share;
       else route.hops.push_back(h);
     double width = std::numeric_limits<double>::infinity();
-    for (const RouteHop& h : route.hops) width = std::min(width, snapshot.effective_rate(h.link.link()).value() / 8 / static_cast<double>(h.share));
+    for (const RouteHop& h : route.hops) width = std::min(width, rate(h.link.link()) / 8 / static_cast<double>(h.share));
     route.width = BytesPerSecond(route.hops.empty() ? 0 : width);
     route.latency = Seconds(worst);
     route.reachable = true;

@@ -233,6 +233,17 @@ TEST(SimFlow, ADeadlockNamesTheOperation) {
   EXPECT_EQ(r.error().text(), "job j: deadlock: rank 0 at operation 1, all-reduce 'work' (8 bytes), waits on dp0 for rank 1");
 }
 
+TEST(SimFlow, AnUnknownRateIsAskedForNotAssumed) {
+  fabric::Snapshot s = testing::flat(4, 0);
+  auto r = run_collective(s, cards_of(s), Collective::kAllReduce, Bytes(8));
+  ASSERT_FALSE(r.has_value());
+  EXPECT_NE(r.error().text().find("known rate"), std::string::npos) << r.error().text();
+  Step step = step_of({{message(OpKind::kSend, 1, 8)}, {message(OpKind::kRecv, -1, 8)}}, {0, 1}, {s.cards()[0], s.cards()[1]}, Dim::kPp);
+  auto m = run(s, {step.input()});
+  ASSERT_FALSE(m.has_value());
+  EXPECT_NE(m.error().text().find("the rate of"), std::string::npos) << m.error().text();
+}
+
 TEST(SimFlow, WrongStepsAreRefused) {
   fabric::Snapshot s = testing::flat(2);
   auto error_of = [&](const Step& step, RunOptions options = {}) {

@@ -223,7 +223,7 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
     for (BytesPerSecond* r : {&shape.inner, &shape.outer, &shape.inner_pair}) *r = BytesPerSecond(rounded(r->value()));
     for (Seconds* t : {&shape.inner_latency, &shape.outer_latency}) *t = Seconds(rounded(t->value()));
     if ((shape.max_per_domain > 1 && !(shape.inner_pair.value() > 0)) || (shape.domains > 1 && !(shape.outer.value() > 0)))
-      return fail(ErrorKind::kUnavailable, "members cannot all reach each other: restore a link or place the job elsewhere", where);
+      return fail(ErrorKind::kUnavailable, "members cannot all reach each other at a known rate: restore a link, give the links' rates, or place the job elsewhere", where);
     auto known = std::find(sys.shapes.begin(), sys.shapes.end(), shape);
     c.shape = static_cast<std::uint32_t>(known - sys.shapes.begin());
     if (known == sys.shapes.end()) sys.shapes.push_back(shape);
@@ -257,7 +257,11 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
         }
       }
   }
-  for (std::uint32_t l : sys.links) sys.capacity.push_back(snapshot.effective_rate(fabric::DirectedLink{l}.link()).value() / 8);
+  for (std::uint32_t l : sys.links) {
+    fabric::LinkId link = fabric::DirectedLink{l}.link();
+    sys.capacity.push_back(snapshot.effective_rate(link).value() / 8);
+    if (!(sys.capacity.back() > 0)) return fail(ErrorKind::kInvalid, fmt::format("the rate of {} is not known: give it in the site file", snapshot.name(link)), snapshot.site_name());
+  }
   return sys;
 }
 
