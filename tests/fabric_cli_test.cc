@@ -42,6 +42,30 @@ TEST(FabricImportCommand, SiteOnOutputRemarksOnError) {
   for (const char* part : {"devices: 1 node, 2 cards, 1 nic", "NVLink", "Not known", "Assumed", "2 nodes like the one in the file", "scale-out network rail of 400 Gb/s"}) EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
 }
 
+TEST(FabricImportCommand, AVirtualMachineFileWithAForm) {
+  std::string xml = "<system version=\"1\">\n";
+  for (int numa = 0; numa < 2; ++numa) {
+    xml += "<cpu numaid=\"" + std::to_string(numa) + "\">\n";
+    for (int i = 0; i < 4; ++i) {
+      std::string n = std::to_string(numa * 4 + i);
+      xml += "<pci busid=\"ffff:ff:0" + n + ".0\" class=\"0x060400\"><pci busid=\"000" + n + ":00:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"/><pci busid=\"010" + n + ":00:00.0\" class=\"0x020700\"/></pci>\n";
+    }
+    xml += "</cpu>\n";
+  }
+  Ran r = weft({"import", file("vm-topo.xml", xml + "</system>\n"), "--scale-up-form", "hgx-h100", "--nodes", "16", "--scale-out", "rail:400G"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  auto site = fabric::build(fabric::parse_site(r.out, "out.yaml").value());
+  ASSERT_TRUE(site.has_value()) << site.error().text();
+  EXPECT_EQ(site->cards().size(), 128u);
+  // 16 nodes x 8 cards x 18 NVLinks, 16 x 8 NIC ports, 8 leaves x 16 uplinks.
+  EXPECT_EQ(site->link_count(), 16u * 8 * 18 + 128 + 128);
+  std::size_t hbds = 0;
+  for (const auto& d : site->domains()) hbds += d.kind == fabric::DomainKind::kHbd;
+  EXPECT_EQ(hbds, 16u);
+  EXPECT_NE(r.err.find("not the same as absent"), std::string::npos);
+  EXPECT_NE(r.err.find("scale-up as in form hgx-h100"), std::string::npos);
+}
+
 TEST(FabricImportCommand, ErrorsWriteNothing) {
   std::string target = testing::TempDir() + "weft_fabric_cli_never.yaml";
   std::remove(target.c_str());

@@ -130,5 +130,37 @@ TEST(ExportDrawings, ShowEveryNodeCardAndSwitch) {
   EXPECT_EQ(svg, written(*load_site("lab-32"), "svg"));  // same bytes
 }
 
+// Every form and site of the catalogue: what NCCL would read of its first node is what the site holds; drawings say no or are whole.
+TEST(ExportEveryForm, NodeComesBackAndDrawingsEnd) {
+  for (const std::string& name : known_sites()) {
+    auto s = load_site(name);
+    ASSERT_TRUE(s.has_value()) << name << ": " << s.error().text();
+    DeviceId node = s->of_kind(DeviceKind::kNode)[0];
+    std::vector<DeviceId> cards;
+    for (DeviceId d : s->children(node))
+      if (s->device(d).kind == DeviceKind::kCard) cards.push_back(d);
+    if (!cards.empty()) {
+      Observed o = read(written(*s, "nccl-xml"));
+      EXPECT_TRUE(o.contradictions.empty()) << name << ": " << (o.contradictions.empty() ? "" : o.contradictions[0].text);
+      auto again = o.of_kind(DeviceKind::kCard);
+      ASSERT_EQ(again.size(), cards.size()) << name;
+      for (std::size_t i = 0; i < cards.size(); ++i) {
+        int links = 0;
+        for (PortId p : s->ports_of(cards[i]))
+          if (LinkId l = s->port(p).link; l.ok() && (s->link(l).networks & bit(Network::kScaleUp)) && !s->link(l).spare) ++links;
+        EXPECT_EQ(o.link_total(again[i], Network::kScaleUp), links) << name;
+      }
+    }
+    for (const char* format : {"svg", "dot"}) {
+      auto drawing = exporters().find(format)->write(*s, {});
+      if (!drawing) {
+        EXPECT_EQ(drawing.error().kind, ErrorKind::kInvalid) << name;
+      } else {
+        EXPECT_TRUE(drawing->ends_with(format == std::string_view("svg") ? "</svg>\n" : "}\n")) << name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::fabric
