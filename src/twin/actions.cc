@@ -45,7 +45,7 @@ Status World::Impl::start(const heal::Action& a) {
   run.due = state.now + seconds(to_seconds(takes) * factor * draw.uniform(0.8, 1.2));
   run.fails = draw.chance(options.actuator_failure);
   if (a.kind == action::kJobStop && flag_of(a.parameters, "checkpoint"))
-    if (JobRun* job = jobs.find(a.target); job && jobs.can_save(*job)) jobs.save(*job);
+    if (JobRun* job = jobs.find(a.target); job && jobs.can_save(*job) && !run.fails) jobs.save(*job, true);
   if (a.kind == action::kJobCheckpoint)
     if (JobRun* job = jobs.find(a.target)) jobs.save(*job);
   if (a.kind == action::kNodeReboot && !run.fails) {

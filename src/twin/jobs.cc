@@ -117,7 +117,7 @@ Status Jobs::start(JobRun& job, const std::vector<DeviceId>& cards, bool resume,
   job.phase_left = noise_.random().uniform(p.get("job.start_low_s"), p.get("job.start_high_s"));
   job.warm_up = static_cast<int>(p.get("job.warm_up_steps"));
   job.since_save = job.since_start = 0, job.stalled_for = 0, job.dying_for = -1, job.barked = false, job.hung_rank = -1, job.step_seconds = job.left = 0;
-  job.trouble.clear(), job.stalled_groups.clear(), job.profile.reset(), job.baseline = 0;
+  job.trouble.clear(), job.stalled_groups.clear(), job.profile.reset(), job.baseline = 0, job.stop_after_save = false;
   std::fill(job.launched.begin(), job.launched.end(), 0.0);
   place(job, real);
   std::string map;
@@ -168,7 +168,7 @@ void Jobs::relaunch(JobRun& job, const fabric::Snapshot& real) {
   if (!start(job, cards, true, real)) job.phase = JobPhase::kDead;
 }
 
-void Jobs::stop(JobRun& job) { job.phase = JobPhase::kStopped, job.profile.reset(), job.stalled_for = 0; }
+void Jobs::stop(JobRun& job) { job.stop_after_save = false, job.phase = JobPhase::kStopped, job.profile.reset(), job.stalled_for = 0; }
 
 double Jobs::save_time(const JobRun& job) const {
   const Parameters& p = *state_.parameters;
@@ -180,7 +180,7 @@ double Jobs::save_time(const JobRun& job) const {
   return (p.get("job.checkpoint_fixed_s") + bytes * writers / p.get("storage.write_bps")) * slow / std::max(share, 0.05);
 }
 
-void Jobs::save(JobRun& job) { job.since_save = 1e18; }
+void Jobs::save(JobRun& job, bool then_stop) { job.since_save = 1e18, job.stop_after_save = job.stop_after_save || then_stop; }
 
 void Jobs::refresh(const fabric::Snapshot& real, std::uint64_t network_key) {
   std::uint64_t key = mix(network_key);
@@ -470,6 +470,10 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
         job.saved_step = job.step;
         state_.log(job.entity, event::kCheckpoint, std::to_string(job.step), Severity::kInfo, fmt::format("saved checkpoint of step {} in {:.1f} s", job.step, took));
         job.left = 0;
+        if (job.stop_after_save) {
+          stop(job);
+          break;
+        }
         continue;
       }
       if (job.left <= 0) draw(job);

@@ -53,6 +53,7 @@ struct JobRun {
   double last_ops = -1e9;             // when operation records were last told
   double baseline = 0;                // usual step, for "slow"
   int hung_rank = -1;
+  bool stop_after_save = false;
   std::vector<int> stalled_groups;
   std::string trouble;
   bool scattered = false;             // as started
@@ -86,7 +87,7 @@ class Jobs {
   void stop(JobRun& job);
   void relaunch(JobRun& job, const fabric::Snapshot& real);  // by the launcher itself, from the last checkpoint, same cards
   bool can_save(const JobRun& job) const { return job.phase == JobPhase::kRunning; }
-  void save(JobRun& job);                                // begins a checkpoint after this step
+  void save(JobRun& job, bool then_stop = false);        // begins a checkpoint after this step
   int owner_of(int card) const;                          // job index, -1 when free
 
   // One tick: `stall(job, groups, why)` tells whether its traffic is held up. Appends what the framework reports.

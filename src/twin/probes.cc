@@ -52,7 +52,7 @@ Json World::Impl::measure(const heal::Action& a) {
     const LinkKnobs& k = state.links[l.v];
     const Port &pa = state.ports[link.a.v], &pb = state.ports[link.b.v];
     bool down = k.state == LinkState::kDown || pa.knobs.dark || pb.knobs.dark;
-    int moved = changed_at[l.v].ns() && state.now - changed_at[l.v] <= seconds(30) ? 1 : 0;  // the counter differs before and after
+    bool moved = changed_at[l.v].ns() && state.now - changed_at[l.v] <= seconds(kProbeLinkSeconds);  // the carrier counter differs before and after
     double ratio = down || k.black_hole ? 0 : k.rate * (moved ? 0.6 : 1.0);
     // Loss on one side slows that direction; go-back-N makes little loss costly.
     auto sided = [&](const Port& receiver) { return std::max(0.0, ratio * (1 - std::min(0.9, receiver.knobs.crc / 200))); };
@@ -63,7 +63,7 @@ Json World::Impl::measure(const heal::Action& a) {
     out["large_message_ok"] = !down && !k.black_hole;
     out["ber"] = std::max(ba, bb), out["ber_a"] = ba, out["ber_b"] = bb;
     out["uncorrectable"] = std::floor((pa.knobs.uncorrectable + pb.knobs.uncorrectable) * kProbeLinkSeconds);
-    out["carrier_changes"] = moved;
+    out["carrier_changes"] = moved ? 1 : 0;
     out["latency_us"] = near((static_cast<double>(link.latency_ns) + k.latency_ns) * 1e-3 + 1.5);
   } else if (a.kind == action::kProbeCard || a.kind == action::kProbeNode) {
     auto found = state.built.find_device(a.target);

@@ -112,6 +112,10 @@ void World::Impl::tick() {
   ++ticks;
   for (std::size_t i = 0; i < pending.size();) {
     Run& run = runs.at(pending[i]);
+    // A stop that saves first waits for the save, for ten minutes at most.
+    if (run.due <= state.now && run.action.kind == heal::action::kJobStop)
+      if (JobRun* job = jobs.find(run.action.target); job && job->stop_after_save && (job->phase == JobPhase::kRunning || job->phase == JobPhase::kSaving) && run.waited < 600)
+        run.waited += dt, run.due = state.now + options.sample_every;
     if (run.due > state.now) {
       ++i;
       continue;

@@ -39,6 +39,7 @@ struct World::Impl {
     heal::Action action;
     control::ActionStatus status;
     Instant due;
+    double waited = 0;
     bool fails = false;
   };
   Status start(const heal::Action& action);
