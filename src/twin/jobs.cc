@@ -193,7 +193,7 @@ void Jobs::refresh(const fabric::Snapshot& real, std::uint64_t network_key) {
     key = key_of(job.placement.cards, mix(key + j + 1));
     key = mix(key ^ static_cast<std::uint64_t>(std::lround(state_.jobs[j].neighbour * 100)));
     for (int c : job.cards) {
-      int q = quantised(1 / state_.cards[static_cast<std::size_t>(c)].speed);
+      int q = quantised(1 / state_.cards[static_cast<std::size_t>(c)].told);
       key = mix(key ^ static_cast<std::uint64_t>(q));
       slow[j].push_back(std::exp(q * kQuantum));
     }

@@ -81,7 +81,7 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
     double settles = inlet + resistance * (c.idle_w + (c.max_w - c.idle_w) * load * std::pow(clock, alpha));
     if (settles > throttle_at && c.temp > throttle_at - 1) {
       double f = clock_for_power((throttle_at - inlet) / resistance, c.idle_w, c.max_w, load, alpha);
-      clock = std::max(lowest, std::min(clock, f * (1 + 0.03 * noise.normal())));
+      clock = std::max(lowest, std::min(clock, f * (1 + 0.02 * noise.normal())));
       flags |= 0x8 | 0x40;
     }
     c.clock = off ? 0 : clock;
@@ -95,6 +95,10 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
     // What a job gets: clock, what a foreign process leaves, hidden slowness, host path.
     c.speed = off ? 1 : std::max(0.02, std::pow(clock / (1 - sink * std::max(0.0, p.get(c.liquid ? "card.liquid_full_c" : "card.air_full_c") - p.get("card.reference_c"))), p.get("card.clock_to_speed")) *
                                            (1 - k.stray) / k.slow);
+    // A new simulation for every ripple would tell nothing: jobs feel the smoothed speed, and a jump at once.
+    c.smooth += (c.speed - c.smooth) * (1 - std::exp(-dt / 8));
+    if (std::abs(std::log(c.speed / c.told)) > 0.15) c.smooth = c.told = c.speed;
+    else if (std::abs(std::log(c.smooth / c.told)) > 0.02) c.told = c.smooth;
     c.sbe += k.sbe * dt, c.replay += k.replay * dt, c.crc += k.nvlink_crc * dt, c.nvl_replay += k.nvlink_replay * dt;
   }
   for (Rack& r : s.racks) r.power = 0;

@@ -41,6 +41,7 @@ struct Card {
   double busy = 0, wait = 0;  // shares of time by the job on it
   bool used = false;
   double temp = 0, memory_temp = 0, power = 0, clock = 1, speed = 1;
+  double told = 1, smooth = 1;  // speed as jobs feel it: without the ripple of the control loop, in steps
   unsigned throttle = 0;
   int xid = 0;
   double sbe = 0, dbe = 0, replay = 0, crc = 0, nvl_replay = 0;

@@ -19,11 +19,13 @@ void flap(State& s, Active& a) {
     bool up = a.memory[1] > 0;
     a.memory[1] = up ? 0 : 1;
     double low = s.parameters->get(up ? "link_flap.up_low_s" : "link_flap.down_low_s"), high = s.parameters->get(up ? "link_flap.up_high_s" : "link_flap.down_high_s");
+    a.memory[2] = a.age;
     a.memory[0] = a.age + a.random.uniform(low, high) * (up ? 1 / a.magnitude : a.magnitude);
   }
   if (a.memory[1] > 0) s.links[a.target.link.v].state = fabric::LinkState::kDown, a.showing = true;
   const fabric::Link& link = s.built.link(a.target.link);
-  for (fabric::PortId q : {link.a, link.b}) s.ports[q.v].knobs.ber = 3;  // at the edges
+  if (a.age - a.memory[2] < 3)
+    for (fabric::PortId q : {link.a, link.b}) s.ports[q.v].knobs.ber = 3;  // at the edges only
 }
 WEFT_REGISTER(faults(), {"link_flap", "link goes down and up again and again", Sits::kLink, Shows::kAtOnce, {"work_order"}, flap, nullptr, nullptr, network});
 
