@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "fabric/topologies/grid.h"
+#include "fabric/grid.h"
 
 namespace weft::fabric {
 namespace {

@@ -55,6 +55,16 @@ struct Builder {
 
   Builder(const SiteSpec& s, const BuildLimits& l) : spec(s), limits(l), b(s.name), root(s.document), models(s.document.get("models")), links_left(l.max_links) {}
 
+  // Parsing the catalogue once per name, not once per node.
+  Result<std::uint32_t> switch_model_id(const Yaml& y) {
+    WEFT_ASSIGN(auto name, y.text());
+    if (auto at = switch_ids.find(name); at != switch_ids.end()) return at->second;
+    auto m = switch_model(name, models);
+    if (!m) return std::unexpected(m.error().in(y.place()));
+    return switch_ids[name] = b.add_model(*m);
+  }
+  std::map<std::string, std::uint32_t> switch_ids;
+
   std::uint32_t next_cable() { return b.add_cable(fmt::format("C{:04}", ++cables)); }
 
   Status size_check() const {
@@ -99,10 +109,7 @@ struct Builder {
     WEFT_ASSIGN(double latency, quantity(y, "latency", "s", 100e-9));
     w.latency_ns = latency * 1e9;
     if (y.has("switch")) {
-      WEFT_ASSIGN(auto model, y.get("switch").text());
-      auto m = switch_model(model, models);
-      if (!m) return std::unexpected(m.error().in(y.get("switch").place()));
-      w.switch_model = b.add_model(*m);
+      WEFT_ASSIGN(w.switch_model, switch_model_id(y.get("switch")));
     }
     w.next_cable = [this] { return next_cable(); };
     w.budget = links_left;

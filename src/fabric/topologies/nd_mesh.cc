@@ -1,6 +1,6 @@
 // n-dimensional full mesh (UB-Mesh, arXiv 2503.20377): along every dimension all end points of a line are joined pairwise. An end point has
 // the sum of (size - 1) neighbours; two end points are as many links apart as coordinates differ.
-#include "fabric/topologies/grid.h"
+#include "fabric/grid.h"
 
 namespace weft::fabric {
 namespace {

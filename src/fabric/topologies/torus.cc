@@ -1,6 +1,6 @@
 // Torus (or mesh, with wrap: false) of any number of dimensions, each with its own rate: every end point joined to its two neighbours along each
 // dimension. A ring of two has one link, not two.
-#include "fabric/topologies/grid.h"
+#include "fabric/grid.h"
 
 namespace weft::fabric {
 namespace {
