@@ -33,7 +33,7 @@ done
 if [ -f web/package.json ] && [ -z "${WEFT_NO_PAGE:-}" ] && ! { command -v node && command -v npm; } >/dev/null; then wanted+=" $page"; fi
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: this system is not Debian; install what README.md lists under 'What it needs', then run with WEFT_SKIP_SETUP=1" >&2
+  echo "setup: this system is not Debian; install the packages named at the top of scripts/setup.sh, then run with WEFT_SKIP_SETUP=1" >&2
   exit 3
 fi
 missing=""
