@@ -245,7 +245,7 @@ struct Loop::Impl {
     if (action.kind == heal::action::kJobStart) {
       std::string name = action.target.substr(4);
       JobState& job = jobs[name];
-      job.view.running = true, job.started = true, job.since = clock.now();
+      job.view.running = true, job.view.aborted = false, job.started = true, job.since = clock.now();
       job.view.placement.cards.clear();
       for (const Json& c : action.parameters->at("cards"))
         if (auto card = snapshot->find_device(c.get<std::string>())) job.view.placement.cards.push_back(*card);
@@ -278,7 +278,7 @@ struct Loop::Impl {
     Incident* i = incident_of(run);
     bool acted = std::any_of(run.plan.actions.begin(), run.plan.actions.end(), [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
     if (i) {
-      if (acted) {
+      if (acted || !measured.empty()) {
         i->state = IncidentState::kRecovered;
         if (!i->recovered.ns()) i->recovered = clock.now();
         if (!measured.empty()) say("retest", i, run.plan.retest.target + ": " + measured);
@@ -527,17 +527,28 @@ struct Loop::Impl {
         say("impact", &i, fmt::format("{} {}{}{}", m.job, fmt::join(m.groups, " "), m.primitive.empty() ? "" : ", " + m.primitive, m.slowdown > 0 ? fmt::format(", step +{:.1f} %", m.slowdown * 100) : m.tail == diagnose::Tail::kStop ? ", job stops" : ""));
       WEFT_TRY(note(i));
     }
-    bool again = planned && !busy(i.id) && i.plans.back().empty() == false && i.state == IncidentState::kActing;
-    auto wait = replan_after.find(i.id);
-    bool waited = wait == replan_after.end() || now >= wait->second;
-    bool upgraded = planned && changed && !busy(i.id) && (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided) && i.plans.back().empty();
-    if (!planned || ((again || upgraded) && waited && tried[i.id] < 3)) return plan_for(i);
-    if (again && tried[i.id] >= 3 && i.state == IncidentState::kActing) {
-      i.state = IncidentState::kReported;
-      say("report", &i, "three plans did not cure it: decide by hand");
-      return note(i);
-    }
+    // A report was all there was to do; a cause found since then may be one that can be acted on.
+    bool upgraded = planned && !busy(i.id) && (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided) && tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
+                    (i.plans.back().cause.fault != d.causes[0].fault || i.plans.back().cause.entity != d.causes[0].entity);
+    if (upgraded) i.diagnosis = d;
+    if (!planned || upgraded) return plan_for(i);
     return {};
+  }
+  static bool acts(const ActionPlan& plan) {
+    return std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
+  }
+  bool waited(const std::string& incident) const {
+    auto at = replan_after.find(incident);
+    return at == replan_after.end() || clock.now() >= at->second;
+  }
+
+  // Plans that failed: another one, made on the newest snapshot, or the operator.
+  Status retry(Incident& i) {
+    if (i.state != IncidentState::kActing || i.plans.empty() || busy(i.id) || !waited(i.id) || options.dry_run) return {};
+    if (tried[i.id] < 3) return plan_for(i);
+    i.state = IncidentState::kReported;
+    say("report", &i, "three plans did not cure it: decide by hand");
+    return note(i);
   }
 
   void tell_jobs() {
@@ -558,12 +569,15 @@ struct Loop::Impl {
         say("note", nullptr, "source " + s->name() + ": " + polled.error().text());
       }
     for (const auto& e : batch.events)
-      if (e.kind == "checkpoint_saved" && e.entity.starts_with("job/"))
+      if (e.kind == "step_aborted" && e.entity.starts_with("job/")) {
+        if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end() && e.at >= at->second.since) at->second.view.aborted = true;
+      } else if (e.kind == "checkpoint_saved" && e.entity.starts_with("job/"))
         if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end())
           if (auto step = std::strtoll(e.code.c_str(), nullptr, 10); step > at->second.view.last_checkpoint_step) at->second.view.last_checkpoint_step = step;
     diagnoser.ingest(batch);
     tell_jobs();
     for (const diagnose::Diagnosis& d : diagnoser.evaluate(now)) WEFT_TRY(see(d));
+    for (Incident& i : incidents) WEFT_TRY(retry(i));
     for (std::size_t r = 0; r < runs.size(); ++r) {
       if (runs[r].stage == Run::Stage::kActions || runs[r].stage == Run::Stage::kRetest) WEFT_TRY(advance(runs[r]));
       if (runs[r].stage == Run::Stage::kDone || runs[r].stage == Run::Stage::kFailed) WEFT_TRY(release(runs[r]));

@@ -70,7 +70,7 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
   const auto& placement = std::get<workload::Placement>(answer);
   Action stop;
   stop.kind = action::kJobStop, stop.target = "job/" + job.job.name, stop.why = "move off the part at fault", stop.timeout = minutes(3);
-  stop.parameters = Json{{"checkpoint", job.running}};
+  stop.parameters = Json{{"checkpoint", job.running && !job.aborted}};
   plan.actions.push_back(stop);
   Action start;
   start.kind = action::kJobStart, start.target = "job/" + job.job.name, start.timeout = minutes(5), start.attempts = 4;

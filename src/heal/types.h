@@ -87,7 +87,8 @@ struct ActionPlan {
 struct JobView {                  // what a policy may know of a running job
   workload::Job job;
   workload::Placement placement;
-  bool running = true;
+  bool running = true;            // as far as the loop wants it to run
+  bool aborted = false;           // it died by itself; nothing is left to save but its last checkpoint
   std::int64_t last_checkpoint_step = 0;
 };
 

@@ -17,12 +17,13 @@ bool applies(const diagnose::Cause& c, const Context&) {
 bool survives(const Context& x, fabric::LinkId link, const std::vector<fabric::LinkId>& in) {
   std::vector<std::pair<fabric::LinkId, fabric::LinkHealth>> change{{link, {fabric::LinkState::kUp, 1, 0, false}}};
   for (fabric::LinkId l : in) change.emplace_back(l, fabric::LinkHealth{});
-  fabric::Routes routes(x.snapshot->with_health(change, {}));
+  fabric::Routes routes(x.snapshot->with_health(change, {})), before(*x.snapshot);
   for (const JobView& j : x.jobs)
     for (const workload::Group& g : j.placement.groups)
       for (std::size_t i = 0; i < g.ranks.size(); ++i) {
         fabric::DeviceId a = j.placement.cards[static_cast<std::size_t>(g.ranks[i])], b = j.placement.cards[static_cast<std::size_t>(g.ranks[(i + 1) % g.ranks.size()])];
-        if (a != b && !routes.best(a, b).reachable) return false;
+        // Falling from the scale-up domain to the scale-out network is no way to go on.
+        if (a != b && (!routes.best(a, b).reachable || routes.best_network(a, b) != before.best_network(a, b))) return false;
       }
   return true;
 }
@@ -33,10 +34,27 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   std::vector<fabric::LinkId> links;
   if (auto link = s.find_link(cause.entity)) links.push_back(*link);
   else if (auto device = s.find_device(cause.entity); device && s.device(*device).kind == DeviceKind::kSwitch) {
-    // A whole switch: nothing to isolate link by link, traffic has already left it; hardware is called.
+    // A whole switch: traffic has already left it. Jobs that stopped go on over the other paths, then people are called.
+    const JobView* hit = nullptr;
+    std::string missing;
+    for (const JobView& j : x.jobs)
+      for (const auto& i : cause.impact)
+        if ("job/" + j.job.name == i.job || j.job.name == i.job) {
+          hit = &j;
+          if ((j.aborted || i.tail == diagnose::Tail::kStop) && !move_job(x, j, {}, p, missing)) p.report = "No place for " + j.job.name + ": " + missing;
+        }
     p.actions.push_back(work_order(cause.entity, "switch " + cause.entity + ": " + cause.fault));
     p.reason = "routes avoid the switch; people are called";
     p.release_when = "never";
+    if (hit) {
+      Json cards = Json::array();
+      for (fabric::DeviceId c : hit->placement.cards) cards.push_back(s.name(c));
+      for (const Action& a : p.actions)
+        if (a.kind == action::kJobStart) cards = a.parameters->at("cards");
+      // Service again, at the bandwidth that is left.
+      p.retest = probe(action::kProbeCollective, "job/" + hit->job.name, "bus_bandwidth_ratio", 0.25);
+      p.retest.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+    }
     return p;
   }
   if (links.empty()) {
@@ -95,8 +113,11 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       for (const JobView* j : jobs_on(x, c))
         if (!move_job(x, *j, {c}, p, missing)) p.report = "No place to move " + j->job.name + ": " + missing;
     }
-    p.retest = probe(action::kProbeNode, s.name(s.container(cards[0], DeviceKind::kNode)), "bandwidth_ratio", 0.0);
-    p.retest = {};
+    for (const Action& a : p.actions)
+      if (a.kind == action::kJobStart) {
+        p.retest = probe(action::kProbeCollective, a.target, "bus_bandwidth_ratio", 0.7);
+        p.retest.parameters = Json{{"cards", a.parameters->at("cards")}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+      }
     p.reason = "the link has no alternative, so the work moves";
   }
   p.actions.push_back(work_order(cause.entity, why + ": clean, reseat, change module or cable"));
