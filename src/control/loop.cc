@@ -528,7 +528,7 @@ struct Loop::Impl {
       WEFT_TRY(note(i));
     }
     // A report was all there was to do; a cause found since then may be one that can be acted on.
-    bool upgraded = planned && !busy(i.id) && (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided) && tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
+    bool upgraded = planned && !busy(i.id) && (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided || i.state == IncidentState::kRecovered) && tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
                     (i.plans.back().cause.fault != d.causes[0].fault || i.plans.back().cause.entity != d.causes[0].entity);
     if (upgraded) i.diagnosis = d;
     if (!planned || upgraded) return plan_for(i);
