@@ -1,0 +1,258 @@
+#include "fabric/structure.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+namespace weft::fabric {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+bool carries(const Snapshot& s, LinkId l, Network n) { return l.ok() && (s.link(l).networks & bit(n)) && s.carries(l); }
+bool forwards(const Snapshot& s, DeviceId d, bool cards) {
+  DeviceKind k = s.device(d).kind;
+  return k == DeviceKind::kSwitch || k == DeviceKind::kOcs || (cards && k == DeviceKind::kCard);
+}
+bool cards_forward(const Snapshot& s, Network n) {
+  for (DeviceId card : s.cards())
+    for (PortId p : s.ports_of(card))
+      if (LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & bit(n)) && s.device(s.port(s.peer(p)).device).kind == DeviceKind::kCard) return true;
+  return false;
+}
+
+// Vertices: forwarders, and end points (a NIC or BMC stands for its node).
+struct Mesh {
+  std::vector<DeviceId> device;                  // vertex → device
+  std::vector<std::uint32_t> vertex;             // device → vertex
+  std::vector<std::vector<std::uint32_t>> next;  // neighbours, parallel links once or more
+  std::vector<bool> forward, end_point;
+};
+
+Mesh mesh_of(const Snapshot& s, Network n) {
+  Mesh m;
+  m.vertex.assign(s.device_count(), kNone);
+  bool cards = cards_forward(s, n);
+  auto vertex = [&](DeviceId d) {
+    bool f = forwards(s, d, cards);
+    DeviceId stands = d;
+    if (!f)
+      if (DeviceKind k = s.device(d).kind; k == DeviceKind::kNic || k == DeviceKind::kBmc)
+        if (DeviceId node = s.container(d, DeviceKind::kNode); node.ok()) stands = node;
+    std::uint32_t& v = m.vertex[stands.v];
+    if (v == kNone) {
+      v = static_cast<std::uint32_t>(m.device.size());
+      m.device.push_back(stands);
+      m.next.emplace_back();
+      m.forward.push_back(f);
+      m.end_point.push_back(!f || s.device(d).kind == DeviceKind::kCard);
+    }
+    return v;
+  };
+  for (std::uint32_t d = 0; d < s.device_count(); ++d)
+    for (PortId p : s.ports_of(DeviceId{d}))
+      if (s.port(p).networks & bit(n)) {
+        std::uint32_t v = vertex(DeviceId{d});
+        LinkId l = s.port(p).link;
+        if (!carries(s, l, n)) continue;
+        std::uint32_t w = vertex(s.port(s.peer(p)).device);
+        if (w != v) m.next[v].push_back(w);
+      }
+  for (auto& list : m.next) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return m;
+}
+
+}  // namespace
+
+Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among) {
+  Mesh m = mesh_of(s, n);
+  // Components of forwarders alone: an end point joined to two of them does not join them.
+  std::vector<std::uint32_t> component(m.device.size(), kNone), queue;
+  std::uint32_t components = 0;
+  for (std::uint32_t v = 0; v < m.device.size(); ++v) {
+    if (!m.forward[v] || component[v] != kNone) continue;
+    queue.assign(1, v);
+    component[v] = components;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      for (std::uint32_t w : m.next[queue[i]])
+        if (m.forward[w] && component[w] == kNone) component[w] = components, queue.push_back(w);
+    ++components;
+  }
+  // End points by the set of components they touch; a direct cable between two end points counts as a component of its own.
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> classes;
+  Reach out;
+  auto add = [&](std::uint32_t v) {
+    std::vector<std::uint32_t> set;
+    if (m.forward[v]) set.push_back(component[v]);
+    for (std::uint32_t w : m.next[v]) {
+      if (m.forward[w]) set.push_back(component[w]);
+      else set.push_back(components + std::min(v, w));
+    }
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    classes[set].push_back(v);
+    ++out.end_points;
+  };
+  if (among.empty()) {
+    for (std::uint32_t v = 0; v < m.device.size(); ++v)
+      if (m.end_point[v]) add(v);
+  } else {
+    std::size_t lone = 0;
+    for (DeviceId d : among)
+      if (m.vertex[d.v] != kNone) add(m.vertex[d.v]);
+      else ++lone;
+    if (lone > 0) classes[{}].resize(classes[{}].size() + lone, kNone), out.end_points += lone;
+  }
+  auto device = [&](std::uint32_t v) { return v == kNone ? DeviceId{} : m.device[v]; };
+  for (auto a = classes.begin(); a != classes.end(); ++a)
+    for (auto b = a; b != classes.end(); ++b) {
+      std::vector<std::uint32_t> both;
+      std::set_intersection(a->first.begin(), a->first.end(), b->first.begin(), b->first.end(), std::back_inserter(both));
+      if (!both.empty()) continue;
+      std::size_t na = a->second.size(), nb = b->second.size();
+      std::size_t pairs = a == b ? na * (na - 1) / 2 : na * nb;
+      if (pairs == 0) continue;
+      out.unreachable_pairs += pairs;
+      if (!out.example_a.ok()) out.example_a = device(a->second.front()), out.example_b = device(a == b ? b->second.back() : b->second.front());
+    }
+  return out;
+}
+
+std::vector<CutPoint> cut_points(const Snapshot& s, Network n) {
+  Mesh m = mesh_of(s, n);
+  auto size = static_cast<std::uint32_t>(m.device.size());
+  std::vector<std::uint32_t> seen(size, kNone), low(size, 0), parent(size, kNone), at(size, 0), weight(size, 0), order;
+  std::vector<std::uint32_t> apart(size, 0), largest(size, 0);  // end points in parts that hang on a vertex alone
+  std::vector<CutPoint> out;
+  std::uint32_t clock = 0;
+  for (std::uint32_t root = 0; root < size; ++root) {
+    if (seen[root] != kNone) continue;
+    std::vector<std::uint32_t> stack{root};
+    seen[root] = low[root] = clock++;
+    std::uint32_t root_children = 0;
+    order.clear();
+    while (!stack.empty()) {
+      std::uint32_t v = stack.back();
+      if (at[v] == 0) weight[v] = m.end_point[v];
+      if (at[v] < m.next[v].size()) {
+        std::uint32_t w = m.next[v][at[v]++];
+        // End points that are no forwarders do not pass traffic on: they are never walked through.
+        if (seen[w] == kNone) {
+          if (!m.forward[v] && v != root) continue;
+          parent[w] = v, seen[w] = low[w] = clock++;
+          root_children += v == root;
+          stack.push_back(w);
+        } else if (w != parent[v]) {
+          low[v] = std::min(low[v], seen[w]);
+        }
+        continue;
+      }
+      stack.pop_back();
+      order.push_back(v);
+      if (std::uint32_t p = parent[v]; p != kNone) {
+        low[p] = std::min(low[p], low[v]);
+        weight[p] += weight[v];
+        if (low[v] >= seen[p]) apart[p] += weight[v], largest[p] = std::max(largest[p], weight[v]);
+      }
+    }
+    std::uint32_t total = weight[root];
+    for (std::uint32_t v : order) {
+      if (!m.forward[v] || m.end_point[v]) continue;
+      if (v == root ? root_children < 2 : apart[v] == 0) continue;
+      std::uint32_t rest = total - apart[v];
+      std::uint32_t cut = total - std::max(rest, largest[v]);
+      if (v == root) cut = total - largest[v];
+      if (cut > 0) out.push_back({n, m.device[v], cut});
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const CutPoint& x, const CutPoint& y) { return x.device < y.device; });
+  return out;
+}
+
+BitsPerSecond bisection(const Snapshot& s, Network n, std::span<const DeviceId> end_points) {
+  // All of the first half is the source, all of the second the sink; between them the forwarders (Dinic's algorithm, in kb/s).
+  std::unordered_map<std::uint32_t, std::uint32_t> node;
+  struct Arc {
+    std::uint32_t to;
+    std::int64_t left;
+  };
+  std::vector<Arc> arcs;
+  std::vector<std::vector<std::uint32_t>> out(2);
+  for (std::size_t i = 0; i < end_points.size(); ++i) node[end_points[i].v] = i < end_points.size() / 2 ? 0 : 1;
+  std::vector<DeviceId> queue(end_points.begin(), end_points.end());
+  std::unordered_map<std::uint64_t, std::uint32_t> arc_of;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    DeviceId d = queue[i];
+    std::uint32_t v = node[d.v];
+    for (PortId p : s.ports_of(d)) {
+      LinkId l = s.port(p).link;
+      if (!carries(s, l, n)) continue;
+      DeviceId far = s.port(s.peer(p)).device;
+      if (s.link(l).rate.value() <= 0) return BitsPerSecond(0);
+      auto [at, fresh] = node.emplace(far.v, static_cast<std::uint32_t>(out.size()));
+      if (fresh) {
+        if (!forwards(s, far, true)) {  // other end points (storage) take no part
+          node.erase(at);
+          continue;
+        }
+        out.emplace_back();
+        queue.push_back(far);
+      }
+      std::uint32_t w = at->second;
+      if (w == v) continue;
+      // Each link is met from both ends; each meeting adds its own direction.
+      auto [arc, none] = arc_of.emplace(std::uint64_t{std::min(v, w)} << 32 | std::max(v, w), static_cast<std::uint32_t>(arcs.size()));
+      if (none) {
+        arcs.push_back({std::max(v, w), 0}), arcs.push_back({std::min(v, w), 0});
+        out[std::min(v, w)].push_back(arc->second), out[std::max(v, w)].push_back(arc->second + 1);
+      }
+      arcs[arc->second + (v > w)].left += static_cast<std::int64_t>(s.effective_rate(l).value() / 1000);
+    }
+  }
+  std::int64_t flow = 0;
+  std::vector<std::uint32_t> level(out.size()), at(out.size()), bfs, path;
+  for (;;) {
+    std::fill(level.begin(), level.end(), kNone);
+    level[0] = 0;
+    bfs.assign(1, 0);
+    for (std::size_t i = 0; i < bfs.size(); ++i)
+      for (std::uint32_t a : out[bfs[i]])
+        if (arcs[a].left > 0 && level[arcs[a].to] == kNone) level[arcs[a].to] = level[bfs[i]] + 1, bfs.push_back(arcs[a].to);
+    if (level[1] == kNone) break;
+    std::fill(at.begin(), at.end(), 0);
+    path.clear();
+    std::uint32_t v = 0;
+    for (;;) {
+      if (v == 1) {
+        std::int64_t least = INT64_MAX;
+        for (std::uint32_t a : path) least = std::min(least, arcs[a].left);
+        for (std::uint32_t a : path) arcs[a].left -= least, arcs[a ^ 1].left += least;
+        flow += least;
+        v = 0;
+        path.clear();
+        continue;
+      }
+      if (at[v] < out[v].size()) {
+        std::uint32_t a = out[v][at[v]];
+        if (arcs[a].left > 0 && level[arcs[a].to] == level[v] + 1) {
+          path.push_back(a);
+          v = arcs[a].to;
+        } else {
+          ++at[v];
+        }
+        continue;
+      }
+      if (path.empty()) break;
+      v = arcs[path.back() ^ 1].to;
+      path.pop_back();
+      ++at[v];
+    }
+  }
+  return BitsPerSecond(static_cast<double>(flow) * 1000);
+}
+
+}  // namespace weft::fabric
