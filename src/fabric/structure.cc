@@ -122,52 +122,101 @@ Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among) {
   return out;
 }
 
-std::vector<CutPoint> cut_points(const Snapshot& s, Network n) {
-  Mesh m = mesh_of(s, n);
+namespace {
+
+using Cluster = std::vector<std::uint32_t>;
+
+// Vertices that hang together when end points are walked through too.
+std::vector<Cluster> clusters_of(const Mesh& m) {
+  std::vector<Cluster> out;
+  std::vector<bool> seen(m.device.size());
+  for (std::uint32_t v = 0; v < m.device.size(); ++v) {
+    if (seen[v]) continue;
+    seen[v] = true;
+    Cluster c{v};
+    for (std::size_t i = 0; i < c.size(); ++i)
+      for (std::uint32_t w : m.next[c[i]])
+        if (!seen[w]) seen[w] = true, c.push_back(w);
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// Removing one switch after another and looking again: exact, O(switches × links) of the cluster.
+void cut_by_trial(const Mesh& m, const Cluster& cluster, Network n, std::vector<std::uint32_t>& component, std::vector<CutPoint>& out) {
+  Cluster queue;
+  // End points outside the largest group that one set of joined forwarders serves.
+  auto outside = [&](std::uint32_t removed) {
+    for (std::uint32_t v : cluster) component[v] = kNone;
+    std::size_t total = 0, best = 0;
+    for (std::uint32_t v : cluster) total += m.end_point[v];
+    for (std::uint32_t v : cluster) {
+      if (!m.forward[v] || component[v] != kNone || v == removed) continue;
+      queue.assign(1, v);
+      component[v] = v;
+      std::size_t served = 0;
+      for (std::size_t i = 0; i < queue.size(); ++i) {
+        served += m.end_point[queue[i]];
+        for (std::uint32_t w : m.next[queue[i]])
+          if (w != removed && component[w] != v) component[w] = v, m.forward[w] ? queue.push_back(w) : void(served += m.end_point[w]);
+      }
+      best = std::max(best, served);
+    }
+    return total - best;
+  };
+  std::size_t healthy = outside(kNone);
+  for (std::uint32_t v : cluster)
+    if (m.forward[v] && !m.end_point[v])
+      if (std::size_t cut = outside(v); cut > healthy) out.push_back({n, m.device[v], cut - healthy});
+}
+
+// Articulation points (Hopcroft and Tarjan, 1973), taking it that end points pass traffic on: so none too many, but one may be missed where an
+// end point is all that joins two parts. O(links).
+void cut_by_search(const Mesh& m, const Cluster& cluster, Network n, std::vector<CutPoint>& out) {
   auto size = static_cast<std::uint32_t>(m.device.size());
   std::vector<std::uint32_t> seen(size, kNone), low(size, 0), parent(size, kNone), at(size, 0), weight(size, 0), order;
   std::vector<std::uint32_t> apart(size, 0), largest(size, 0);  // end points in parts that hang on a vertex alone
-  std::vector<CutPoint> out;
   std::uint32_t clock = 0;
-  for (std::uint32_t root = 0; root < size; ++root) {
-    if (seen[root] != kNone) continue;
-    std::vector<std::uint32_t> stack{root};
-    seen[root] = low[root] = clock++;
-    std::uint32_t root_children = 0;
-    order.clear();
-    while (!stack.empty()) {
-      std::uint32_t v = stack.back();
-      if (at[v] == 0) weight[v] = m.end_point[v];
-      if (at[v] < m.next[v].size()) {
-        std::uint32_t w = m.next[v][at[v]++];
-        // End points that are no forwarders do not pass traffic on: they are never walked through.
-        if (seen[w] == kNone) {
-          if (!m.forward[v] && v != root) continue;
-          parent[w] = v, seen[w] = low[w] = clock++;
-          root_children += v == root;
-          stack.push_back(w);
-        } else if (w != parent[v]) {
-          low[v] = std::min(low[v], seen[w]);
-        }
-        continue;
-      }
-      stack.pop_back();
-      order.push_back(v);
-      if (std::uint32_t p = parent[v]; p != kNone) {
-        low[p] = std::min(low[p], low[v]);
-        weight[p] += weight[v];
-        if (low[v] >= seen[p]) apart[p] += weight[v], largest[p] = std::max(largest[p], weight[v]);
-      }
+  std::uint32_t root = cluster.front();
+  std::vector<std::uint32_t> stack{root};
+  seen[root] = low[root] = clock++;
+  while (!stack.empty()) {
+    std::uint32_t v = stack.back();
+    if (at[v] == 0) weight[v] = m.end_point[v];
+    if (at[v] < m.next[v].size()) {
+      std::uint32_t w = m.next[v][at[v]++];
+      if (seen[w] == kNone) parent[w] = v, seen[w] = low[w] = clock++, stack.push_back(w);
+      else if (w != parent[v]) low[v] = std::min(low[v], seen[w]);
+      continue;
     }
-    std::uint32_t total = weight[root];
-    for (std::uint32_t v : order) {
-      if (!m.forward[v] || m.end_point[v]) continue;
-      if (v == root ? root_children < 2 : apart[v] == 0) continue;
-      std::uint32_t rest = total - apart[v];
-      std::uint32_t cut = total - std::max(rest, largest[v]);
-      if (v == root) cut = total - largest[v];
-      if (cut > 0) out.push_back({n, m.device[v], cut});
+    stack.pop_back();
+    order.push_back(v);
+    if (std::uint32_t p = parent[v]; p != kNone) {
+      low[p] = std::min(low[p], low[v]);
+      weight[p] += weight[v];
+      if (low[v] >= seen[p]) apart[p] += weight[v], largest[p] = std::max(largest[p], weight[v]);
     }
+  }
+  std::uint32_t total = weight[root];
+  for (std::uint32_t v : order) {
+    if (!m.forward[v] || m.end_point[v]) continue;
+    std::uint32_t rest = v == root ? 0 : total - apart[v];  // what stays with the part above
+    std::uint32_t cut = total - std::max(rest, largest[v]);
+    if (apart[v] > 0 && cut > 0) out.push_back({n, m.device[v], cut});
+  }
+}
+
+}  // namespace
+
+std::vector<CutPoint> cut_points(const Snapshot& s, Network n) {
+  Mesh m = mesh_of(s, n);
+  std::vector<CutPoint> out;
+  std::vector<std::uint32_t> scratch(m.device.size());
+  for (const Cluster& cluster : clusters_of(m)) {
+    std::size_t switches = 0, edges = 0;
+    for (std::uint32_t v : cluster) switches += m.forward[v] && !m.end_point[v], edges += m.next[v].size();
+    if (switches * edges <= 100'000'000) cut_by_trial(m, cluster, n, scratch, out);
+    else cut_by_search(m, cluster, n, out);
   }
   std::sort(out.begin(), out.end(), [](const CutPoint& x, const CutPoint& y) { return x.device < y.device; });
   return out;

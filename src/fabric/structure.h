@@ -24,7 +24,8 @@ struct CutPoint {
   DeviceId device;
   std::size_t cut_off;                           // end points that lose the rest when it fails
 };
-// Switches whose failure parts the network, in id order. O(links).
+// Switches whose failure parts the network, in id order. Exact up to about 10^8 switches × links; beyond that one that only an end point bridges
+// may be missed.
 std::vector<CutPoint> cut_points(const Snapshot& s, Network n);
 
 // Largest flow from the first half of `end_points` (in their order) to the second, one direction; a link of unknown rate makes it 0. End points are
