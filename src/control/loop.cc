@@ -517,6 +517,16 @@ struct Loop::Impl {
       return {};
     }
     if (!d.settled || d.causes.empty()) return {};
+    // The same cause is already in hand (a restart gives the diagnoser new keys): one incident, one plan.
+    if (!planned)
+      for (Incident& other : incidents)
+        if (&other != &i && !other.plans.empty() && other.state != IncidentState::kClosed && other.state != IncidentState::kReleased && !other.diagnosis.causes.empty() &&
+            other.diagnosis.causes[0].fault == d.causes[0].fault && other.diagnosis.causes[0].entity == d.causes[0].entity) {
+          i.state = IncidentState::kClosed, i.closed = now;
+          say("note", &i, "the same as " + other.id);
+          by_key[d.key] = static_cast<std::size_t>(&other - incidents.data());
+          return note(i);
+        }
     if (!i.located.ns()) {
       i.located = now;
       const diagnose::Cause& c = i.diagnosis.causes.empty() ? d.causes[0] : i.diagnosis.causes[0];

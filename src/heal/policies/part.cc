@@ -29,6 +29,10 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     p.reason = s.name(part) + " is already isolated by " + (now.owner.empty() ? "somebody" : now.owner), p.report = p.reason + "; nothing was changed.";
     return p;
   }
+  if (now.cordoned && jobs_on(x, part).empty()) {
+    p.reason = s.name(part) + " is already isolated and no job is on it", p.report = p.reason + ".";
+    return p;
+  }
   std::string why = cause.fault + " of " + cause.entity;
   bool stopped = false;
   for (const auto& i : cause.impact) stopped = stopped || i.tail == diagnose::Tail::kStop;
