@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "workload/account.h"
 #include "workload/compute_cost.h"
+#include "workload/shard.h"
 
 namespace weft::workload {
 namespace {
@@ -15,6 +17,7 @@ constexpr double kGradient = 4; // gradients are reduced in fp32
 
 struct LayerCost {
   Seconds attention{0}, ffn{0};
+  Seconds scores{0};  // of attention: the part that selective recomputation and flash attention do again
 };
 
 struct Writer {
@@ -60,7 +63,7 @@ struct Writer {
   // Tokens of one micro-batch on one rank before tensor parallelism: B·S/c.
   double tokens() const { return static_cast<double>(s.micro_batch) * s.sequence / s.cp; }
   double activation() const { return tokens() * m.hidden * kElement; }  // A/c
-  bool is_moe(int layer) const { return m.moe() && layer >= m.dense_layers; }
+  bool is_moe(int layer) const { return moe_layer(m, layer); }
 
   Result<Seconds> cost(Work w) const { return compute_cost(w, card, s.precision); }
 
@@ -79,10 +82,16 @@ struct Writer {
     double context = s.sequence;  // keys seen: full sequence, causal half
     Work a;
     a.matmul = Flops(2 * t * projections / s.tp);
-    a.attention = Flops(2 * t * (context / 2) * (qk_dim + heads_dim) / s.tp);
     a.traffic = Bytes(static_cast<std::int64_t>(t * h * kElement * 8 / s.tp));
     a.kernels = 8;
     WEFT_ASSIGN(c.attention, cost(a));
+    Work scores;
+    // Causal: flash kernels skip the masked half; older ones compute and store it all (13 bytes per score over softmax, mask and dropout).
+    scores.attention = Flops(2 * t * (s.flash_attention ? context / 2 : context) * (qk_dim + heads_dim) / s.tp);
+    if (!s.flash_attention) scores.traffic = Bytes(static_cast<std::int64_t>(13 * t * context * m.heads / s.tp));
+    scores.kernels = s.flash_attention ? 1 : 5;
+    WEFT_ASSIGN(c.scores, cost(scores));
+    c.attention += c.scores;
     double width = is_moe(layer) ? static_cast<double>(m.expert_ffn) * (m.top_k + m.shared_experts) : m.ffn;
     Work f;
     // Experts hold whole tokens (no tensor parallelism inside an expert): t/tp tokens per rank with sequence parallelism.
@@ -119,7 +128,8 @@ struct Writer {
     auto ffn = [&] {
       bool experts = is_moe(layer);
       if (experts) {
-        if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes(), "expert dispatch");
+        // FP8 sends the forward dispatch in one byte and scales.
+        if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes() * (s.precision == Precision::kFp8 && !backward ? 1.03 / 2 : 1), "expert dispatch");
         compute(c.ffn * scale, ffn_label);
         if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes(), "expert combine");
         return;
@@ -133,13 +143,12 @@ struct Writer {
     return {};
   }
 
-  // Parameters of one layer on this rank that the dp group reduces.
-  double layer_parameters(int layer, bool expert) const {
-    Model one = m;
-    one.layers = 1, one.vocab = 0, one.dense_layers = is_moe(layer) ? 0 : 1;
-    double all = static_cast<double>(one.parameters() - m.hidden);  // without the final norm
-    double experts = is_moe(layer) ? static_cast<double>(m.gated_ffn ? 3 : 2) * m.hidden * m.expert_ffn * m.experts : 0;
-    return expert ? experts / s.ep : (all - experts) / s.tp;
+  // Bytes to hand to the dp group so that a member sends what the reduction of `dense` (over dp × cp) and `expert` (over dp × cp × tp / ep
+  // ranks) parameters needs; the expert group's members differ a little from the dp group's, its bytes do not.
+  double data_bytes(Shard x, double per_parameter) const {
+    int q = dense_replicas(s), qe = expert_replicas(s);
+    if (q == 1) return 0;
+    return per_parameter * (x.dense + x.expert * (static_cast<double>(qe - 1) / qe) / (static_cast<double>(q - 1) / q));
   }
 
   Result<Program> train(int stage) {
@@ -148,7 +157,9 @@ struct Writer {
     int chunks = s.virtual_stages, micro = s.micro_batches();
     // Layers of (stage, chunk): as even as can be, the first stages take the rest.
     int pieces = s.pp * chunks;
-    auto first_layer = [&](int piece) { return piece * (m.layers / pieces) + std::min(piece, m.layers % pieces); };
+    auto first_layer = [&](int piece) { return workload::first_layer(m, s, piece); };
+    bool data = s.dp * s.cp > 1;
+    double end = end_parameters(m, s, stage);
     std::vector<LayerCost> costs(static_cast<std::size_t>(m.layers));
     for (int l = 0; l < m.layers; ++l) {
       if (l > 0 && is_moe(l) == is_moe(l - 1)) {
@@ -164,18 +175,31 @@ struct Writer {
     WEFT_ASSIGN(Seconds head_cost, cost(head));
     double boundary = activation() / (s.sequence_parallel ? s.tp : 1);
     std::vector<std::int32_t> pending;
+    // The embedding belongs to the first piece, head and norm to the last.
+    auto ends_of = [&](int which, int at) {
+      double table = static_cast<double>(m.vocab) * m.hidden / s.tp;
+      double first = at == 0 ? table : 0;
+      return which == 0 ? first : end - first;
+    };
+    auto reduce_gradients = [&](Shard x, bool last) {
+      if (data && x.total() > 0 && (last || s.zero >= 2))
+        pending.push_back(collective(s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kDp, data_bytes(x, kGradient), "gradient reduce", true));
+    };
 
     auto forward_pass = [&](int chunk) -> Status {
       int piece = chunk * s.pp + stage;
       if (piece > 0) p2p(OpKind::kRecv, -1, boundary, "activations", false);
+      if (piece == 0 && s.zero == 3 && data && stage == 0) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
       if (piece == 0 && s.tp > 1) collective(s.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kTp, activation(), "embedding reduce");
       for (int l = first_layer(piece); l < first_layer(piece + 1); ++l) {
-        if (s.zero == 3 && s.dp * s.cp > 1) collective(Collective::kAllGather, Dim::kDp, layer_parameters(l, false) * kElement, "weight all-gather");
+        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
         WEFT_TRY(layer_pass(l, costs[static_cast<std::size_t>(l)], 1, "attention forward", "ffn forward", false));
       }
       if (piece == pieces - 1) {
+        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
         tp_enter("head all-gather");
         compute(head_cost, "head and loss forward");
+        if (s.tp > 1) collective(Collective::kAllReduce, Dim::kTp, 12 * tokens(), "loss reduce");
       } else {
         p2p(OpKind::kSend, 1, boundary, "activations", true);
       }
@@ -184,23 +208,29 @@ struct Writer {
     auto backward_pass = [&](int chunk, bool last) -> Status {
       int piece = chunk * s.pp + stage;
       if (piece == pieces - 1) {
+        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
+        tp_enter("head all-gather");
         compute(head_cost * 2, "head and loss backward");
         tp_leave("head reduce");
+        reduce_gradients({ends_of(1, stage)}, last);
       } else {
         p2p(OpKind::kRecv, 1, boundary, "gradients", false);
       }
       for (int l = first_layer(piece + 1) - 1; l >= first_layer(piece); --l) {
         const LayerCost& c = costs[static_cast<std::size_t>(l)];
-        if (s.zero == 3 && s.dp * s.cp > 1) collective(Collective::kAllGather, Dim::kDp, layer_parameters(l, false) * kElement, "weight all-gather");
+        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
         if (s.recompute == Strategy::Recompute::kFull) WEFT_TRY(layer_pass(l, c, 1, "attention recompute", "ffn recompute", false));
-        if (s.recompute == Strategy::Recompute::kSelective) compute(c.attention * 0.25, "attention recompute");
+        // Flash kernels compute the scores once more in their backward pass: 2.5 times the forward instead of 2.
+        if (s.flash_attention) compute(c.scores * 0.5, "attention recompute");
+        else if (s.recompute == Strategy::Recompute::kSelective) compute(c.scores, "attention recompute");
         WEFT_TRY(layer_pass(l, c, 2, "attention backward", "ffn backward", true));
-        if (s.dp * s.cp > 1 && (last || s.zero >= 2)) {
-          double gradients = (layer_parameters(l, false) + (s.ep == 1 ? layer_parameters(l, true) : 0)) * kGradient;
-          pending.push_back(collective(s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kDp, gradients, "gradient reduce", true));
-        }
+        reduce_gradients(layer_shard(m, s, l), last);
       }
       if (piece == 0 && s.tp > 1 && s.sequence_parallel) collective(Collective::kAllGather, Dim::kTp, activation(), "embedding all-gather");
+      if (piece == 0) {
+        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
+        reduce_gradients({ends_of(0, stage)}, last);
+      }
       if (piece > 0) p2p(OpKind::kSend, -1, boundary, "gradients", true);
       return {};
     };
@@ -227,22 +257,22 @@ struct Writer {
       }
     }
     for (std::int32_t p : pending) wait_for(p);
+    if (m.tied_embeddings && s.pp > 1 && (stage == 0 || stage == s.pp - 1)) {
+      // First and last stage hold one table: both send their gradient to the other, which is an all-reduce of two.
+      int peer = stage == 0 ? -1 : 1;
+      double table = static_cast<double>(m.vocab) * m.hidden / s.tp * kGradient;
+      p2p(OpKind::kSend, peer, table, "tied embedding gradient", true);
+      p2p(OpKind::kRecv, peer, table, "tied embedding gradient", false);
+    }
     // Optimizer: reads and writes 4-byte states of this rank's share (Adam: weights, two moments, gradient).
-    double mine = 0;
-    for (int c = 0; c < chunks; ++c)
-      for (int l = first_layer(c * s.pp + stage); l < first_layer(c * s.pp + stage + 1); ++l) mine += layer_parameters(l, false) + layer_parameters(l, true);
-    int shards = s.zero >= 1 ? s.dp * s.cp : 1;
+    Shard mine = stage_shard(m, s, stage);
+    double shard = s.zero >= 1 ? mine.dense / dense_replicas(s) + mine.expert / expert_replicas(s) : mine.total();
     Work adam;
-    adam.traffic = Bytes(static_cast<std::int64_t>(mine / shards * 28));
+    adam.traffic = Bytes(static_cast<std::int64_t>(shard * 28));
     adam.kernels = 4;
     WEFT_ASSIGN(Seconds adam_cost, cost(adam));
     compute(adam_cost, "optimizer");
-    if (s.dp * s.cp > 1 && (s.zero == 1 || s.zero == 2)) {
-      double weights = 0;
-      for (int c = 0; c < chunks; ++c)
-        for (int l = first_layer(c * s.pp + stage); l < first_layer(c * s.pp + stage + 1); ++l) weights += layer_parameters(l, false) + (s.ep == 1 ? layer_parameters(l, true) : 0);
-      collective(Collective::kAllGather, Dim::kDp, weights * kElement, "weight all-gather");
-    }
+    if (data && (s.zero == 1 || s.zero == 2)) collective(Collective::kAllGather, Dim::kDp, data_bytes(mine, kElement), "weight all-gather");
     return out;
   }
 

@@ -67,8 +67,8 @@ TEST(WorkloadStep, BytesEqualClosedFormulas) {
   double a = 4096.0 * 4096 * 2, m = 8, layers = 32.0 / 4, t = 4;
   EXPECT_DOUBLE_EQ(sent[0], 8 * m * layers * a * (t - 1) / t);
   EXPECT_DOUBLE_EQ(sent[1], 2 * m * a / t);
-  double parameters = layers * (4.0 * 4096 * 4096 + 3.0 * 4096 * 11008 + 2 * 4096) / t;
-  EXPECT_NEAR(sent[2], parameters * (4 + 2) * 0.5, 1e4);
+  double parameters = layers * ((4.0 * 4096 * 4096 + 3.0 * 4096 * 11008) / t + 2 * 4096);
+  EXPECT_DOUBLE_EQ(sent[2], parameters * (4 + 2) * 0.5);
 }
 
 TEST(WorkloadStep, ExpertParallelBytes) {
