@@ -33,9 +33,10 @@ Result<Seconds> compute_cost(const Work& w, const fabric::DeviceModel& card, Pre
   if (!card.memory_bandwidth) return fail(ErrorKind::kInvalid, "the memory bandwidth of card '" + card.name + "' is not known; give it under 'models:' in the site file");
   WEFT_ASSIGN(Efficiency e, efficiency_of(card.name));
   double bf16 = card.bf16 ? card.bf16->value() : peak->value();
-  double arithmetic = w.matmul.value() / (peak->value() * e.matmul) + w.attention.value() / (bf16 * e.attention);
-  double memory = static_cast<double>(w.traffic.value()) / (card.memory_bandwidth->value() * e.memory);
-  return Seconds(std::max({arithmetic + memory, static_cast<double>(w.kernels) * e.launch.value()}));
+  double bandwidth = card.memory_bandwidth->value() * e.memory, kernels = w.kernels;
+  double matmul = std::max(w.matmul.value() / (peak->value() * e.matmul), static_cast<double>(w.weights.value()) / bandwidth);
+  double busy = matmul + w.attention.value() / (bf16 * e.attention) + static_cast<double>(w.traffic.value()) / bandwidth;
+  return Seconds(std::max(busy + kernels * e.ramp.value(), kernels * e.launch.value()));
 }
 
 }  // namespace weft::workload

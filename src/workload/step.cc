@@ -82,7 +82,9 @@ struct Writer {
     double context = s.sequence;  // keys seen: full sequence, causal half
     Work a;
     a.matmul = Flops(2 * t * projections / s.tp);
-    a.traffic = Bytes(static_cast<std::int64_t>(t * h * kElement * 8 / s.tp));
+    // Norm, residual and dropout read and write whole tokens on every tensor rank unless the sequence is cut too.
+    double whole = s.sequence_parallel ? s.tp : 1;
+    a.traffic = Bytes(static_cast<std::int64_t>(t * kElement * (h * 6 / whole + 2 * heads_dim / s.tp)));
     a.kernels = 8;
     WEFT_ASSIGN(c.attention, cost(a));
     Work scores;
@@ -96,7 +98,7 @@ struct Writer {
     Work f;
     // Experts hold whole tokens (no tensor parallelism inside an expert): t/tp tokens per rank with sequence parallelism.
     f.matmul = Flops(2 * t * (m.gated_ffn ? 3 : 2) * h * width / s.tp);
-    f.traffic = Bytes(static_cast<std::int64_t>(t * (h * 6 + width * 3) * kElement / s.tp));
+    f.traffic = Bytes(static_cast<std::int64_t>(t * kElement * (h * 6 / whole + width * 3 / s.tp)));
     f.kernels = is_moe(layer) ? 12 : 6;
     WEFT_ASSIGN(c.ffn, cost(f));
     return c;
@@ -296,7 +298,8 @@ struct Writer {
       Work w;
       w.matmul = Flops(2 * rows * weights);
       w.attention = Flops(4 * rows * context * m.heads * (m.mla() ? m.v_head_dim : m.head_dim) / s.tp);
-      w.traffic = Bytes(static_cast<std::int64_t>(read * kElement + (decode ? batch * context * kv * kElement : 0)));
+      w.weights = Bytes(static_cast<std::int64_t>(read * kElement));
+      w.traffic = Bytes(static_cast<std::int64_t>(decode ? batch * context * kv * kElement : 0));
       w.kernels = 10;
       WEFT_ASSIGN(Seconds t, cost(w));
       compute(t * 0.5, "attention");
@@ -311,7 +314,7 @@ struct Writer {
     } else {
       Work head;
       head.matmul = Flops(2 * (decode ? batch : 1) * m.hidden * static_cast<double>(m.vocab) / s.tp);
-      head.traffic = Bytes(static_cast<std::int64_t>(static_cast<double>(m.hidden) * m.vocab * kElement / s.tp));
+      head.weights = Bytes(static_cast<std::int64_t>(static_cast<double>(m.hidden) * m.vocab * kElement / s.tp));
       WEFT_ASSIGN(Seconds t, cost(head));
       compute(t, "head");
     }

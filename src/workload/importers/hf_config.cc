@@ -41,6 +41,12 @@ Result<Model> read(std::string_view text, const std::string& file) {
   m.top_k = integer({"num_experts_per_tok", "top_k"}, m.experts ? 2 : 0);
   m.shared_experts = integer({"n_shared_experts"}, 0);
   m.expert_ffn = integer({"moe_intermediate_size"}, m.experts ? m.ffn : 0);
+  // Qwen MoE gives the shared expert's width instead of a count; it is a whole number of experts.
+  int shared_width = integer({"shared_expert_intermediate_size"}, 0);
+  if (m.shared_experts == 0 && shared_width > 0 && m.expert_ffn > 0) {
+    if (shared_width % m.expert_ffn) return fail(ErrorKind::kInvalid, "'shared_expert_intermediate_size' is no multiple of 'moe_intermediate_size'; write the model as YAML with shared_experts", file);
+    m.shared_experts = shared_width / m.expert_ffn;
+  }
   m.dense_layers = integer({"first_k_dense_replace"}, 0);
   m.q_lora_rank = integer({"q_lora_rank"}, 0);
   m.kv_lora_rank = integer({"kv_lora_rank"}, 0);
