@@ -286,6 +286,7 @@ void Jobs::draw(JobRun& job) {
       mean += p.comm[static_cast<std::size_t>(r)][d];
       factor = std::max(factor, knobs.comm * state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(r)])].node)].knobs.comm);
     }
+    if (g < job.crossed.size() && job.crossed[g]) factor *= 1 / (1 - 0.7 * knobs.neighbour);
     if (group.dim == Dim::kEp) factor *= dispatch;
     mean /= static_cast<double>(group.ranks.size());
     dim_extra[d] = std::max(dim_extra[d], mean * (factor - 1));

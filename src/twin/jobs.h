@@ -59,6 +59,7 @@ struct JobRun {
   bool scattered = false;             // as started
   // Which groups use a link: sorted by link.
   std::vector<std::pair<fabric::LinkId, int>> uses;
+  std::vector<bool> crossed;          // by group: its links carry foreign traffic
   std::vector<double> launched;       // collectives by rank
   // Own oddities (N2, N4).
   int bump_period = 0;

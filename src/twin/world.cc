@@ -220,16 +220,8 @@ void World::Impl::apply_faults(double dt) {
     const JobKnobs& k = state.jobs[j];
     if (!job.active()) continue;
     if (k.scattered && !job.scattered) jobs.relaunch(job, real);
-    if (k.neighbour <= 0) continue;
-    // Foreign traffic shares the links between switches, where this job's groups cross them.
-    for (const auto& [l, group] : job.uses) {
-      const fabric::Link& link = state.built.link(l);
-      if (!state.ports[link.a.v].at_switch || !state.ports[link.b.v].at_switch) continue;
-      LinkKnobs& lk = state.links[l.v];
-      if (lk.foreign > 0) continue;
-      lk.foreign = k.neighbour, lk.rate *= 1 - k.neighbour;
-      for (fabric::PortId q : {link.a, link.b}) state.ports[q.v].knobs.ecn += 2000 * k.neighbour, state.ports[q.v].knobs.queue += 2e6 * k.neighbour, state.ports[q.v].knobs.pfc_tx += 100 * k.neighbour;
-    }
+    job.crossed.assign(job.placement.groups.size(), false);
+    if (k.neighbour > 0) crowd(job, k.neighbour);
   }
   // What follows from parts that are gone, whoever said so.
   for (Node& n : state.nodes) {
@@ -252,6 +244,30 @@ void World::Impl::apply_faults(double dt) {
         for (fabric::PortId q : {state.built.link(l).a, state.built.link(l).b})
           if (state.built.port(q).device == c.id) state.ports[q.v].knobs.dark = true;
       }
+  }
+}
+
+// Foreign traffic on the links this job shares with others: between switches if it crosses any, else into its NICs, else wherever it talks.
+// Bursts of others cost more than their mean rate, so the groups concerned feel it even where the mean would fit.
+void World::Impl::crowd(JobRun& job, double share) {
+  auto shared = [&](LinkId l, int rank) {
+    const fabric::Link& link = state.built.link(l);
+    bool between = state.ports[link.a.v].at_switch && state.ports[link.b.v].at_switch;
+    return rank == 0 ? between : rank == 1 ? state.ethernet(l) : true;
+  };
+  for (int rank = 0; rank < 3; ++rank) {
+    bool any = false;
+    for (const auto& [l, group] : job.uses) {
+      if (!shared(l, rank)) continue;
+      any = true;
+      job.crossed[static_cast<std::size_t>(group)] = true;
+      LinkKnobs& lk = state.links[l.v];
+      if (lk.foreign > 0) continue;
+      lk.foreign = share;
+      const fabric::Link& link = state.built.link(l);
+      for (fabric::PortId q : {link.a, link.b}) state.ports[q.v].knobs.ecn += 2000 * share, state.ports[q.v].knobs.queue += 2e6 * share, state.ports[q.v].knobs.pfc_tx += 100 * share;
+    }
+    if (any) return;
   }
 }
 
@@ -369,7 +385,7 @@ std::vector<std::string> World::Impl::groups_of(const Active& a) const {
       bool hit = false;
       for (LinkId l : links) {
         const LinkKnobs& k = state.links[l.v];
-        bool bad = k.state == LinkState::kDown || k.rate < 0.97 || k.black_hole;
+        bool bad = state.in_service[l.v] && (k.state == LinkState::kDown || k.rate < 0.97 || k.black_hole);
         hit = hit || (bad && std::binary_search(job.uses.begin(), job.uses.end(), std::pair(l, static_cast<int>(g))));
       }
       if (links.empty() && a.target.device.ok())

@@ -20,6 +20,7 @@ struct World::Impl {
   // ---- time
   void tick();
   void apply_faults(double dt);
+  void crowd(JobRun& job, double share);                // neighbour traffic
   void compose();                                       // knobs and administration → real
   void drain_lines();
   Jobs::Stall stall(const JobRun& job) const;

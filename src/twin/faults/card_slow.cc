@@ -20,6 +20,8 @@ double base_c(const State& s, const Card& c) {
   }
   return (c.node >= 0 ? s.nodes[static_cast<std::size_t>(c.node)].inlet : s.parameters->get("node.inlet_c")) + c.offset_c;
 }
+// How much hotter than the same card in order at the same power.
+double hotter_c(const State& s, const Card& c) { return c.temp - base_c(s, c) - c.resistance * c.power; }
 bool liquid(const State& s, const Target& t) { return s.cards[static_cast<std::size_t>(s.card_of(t.device))].liquid; }
 
 // Heat sink or paste: resistance up, temperature to the limit, clock down step by step over minutes; neighbours stay.
@@ -29,7 +31,7 @@ void thermal(State& s, Active& a) {
   Card& c = card_of(s, a);
   double factor = std::max(1.2, (s.parameters->get("card.throttle_c") + beyond - base_c(s, c)) / (c.resistance * unthrottled_w(s, c)));
   c.knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("card_thermal.ramp_s"));
-  a.showing = a.showing || (card_of(s, a).throttle & 0x40) || card_of(s, a).temp > 86;
+  a.showing = a.showing || hotter_c(s, c) > 4;
 }
 WEFT_REGISTER(faults(), {"card_thermal", "one card throttles thermally", Sits::kCard, Shows::kExporter, {"work_order"}, thermal});
 
@@ -38,7 +40,7 @@ void plate(State& s, Active& a) {
   Card& c = card_of(s, a);
   double factor = 1 + s.parameters->get("cold_plate_blocked.over_c") * a.magnitude / (c.resistance * unthrottled_w(s, c));
   c.knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("cold_plate_blocked.ramp_s"));
-  a.showing = a.showing || a.age > s.parameters->get("cold_plate_blocked.ramp_s") * 0.5;
+  a.showing = a.showing || hotter_c(s, c) > 4;
 }
 WEFT_REGISTER(faults(), {"cold_plate_blocked", "blocked or trapped-air cold plate of one card", Sits::kCard, Shows::kExporter, {"work_order"}, plate, nullptr, nullptr, liquid});
 
