@@ -72,7 +72,7 @@ const std::map<std::string, Row>& table() {
       {"expert_imbalance", {{"imbalance"}, {"comm", "late"}, 420, true}},
       {"gc_pauses", {{}, {}}},
       {"placement_across_tiers", {{}, {"comm", "late"}}},
-      {"neighbour_interference", {{}, {"marks", "queue", "pause", "comm"}}},
+      {"neighbour_interference", {{"comm"}, {"marks", "queue", "pause"}}},
       {"slow_data_loading", {{"latency", "data"}, {}}},
       {"checkpoint_storm", {{"save"}, {}, 700}},
       // Benign oddities.
