@@ -220,14 +220,8 @@ void tiers(const Snapshot& s, Results& r) {
     for (PortId p : s.ports_of(d.members[0]))
       if (s.port(p).link.ok() && s.device(s.port(s.peer(p)).device).kind == DeviceKind::kCard) direct = true;
     std::map<int, std::size_t> lengths;
-    double narrow = 0, wide = 0;
-    for (DeviceId card : d.members) {
-      const Route& route = routes.between(d.members[0], card, Network::kScaleUp);
-      if (card == d.members[0] || !route.reachable) continue;
-      ++lengths[route.length];
-      wide = std::max(wide, route.width.value());
-      narrow = narrow == 0 ? route.width.value() : std::min(narrow, route.width.value());
-    }
+    for (DeviceId card : d.members)
+      if (int l = routes.length(card, d.members[0], Network::kScaleUp); l > 0) ++lengths[l];
     if (lengths.empty()) continue;
     if (lengths.size() == 1) {
       r.add("domain-tiers", Verdict::kOk, d.name, fmt::format("all {} cards are equally far apart ({} links)", d.members.size(), lengths.begin()->first));

@@ -374,6 +374,23 @@ struct Routes::State {
     return true;
   }
 
+  // As walk, but only how far it is; -1 when there is no way.
+  int length_of(Network n, DeviceId a, DeviceId b) {
+    if (a == b) return 0;
+    Graph& g = graph(n);
+    Place &from = place(g, n, a), &to = place(g, n, b);
+    for (const auto& [far, s] : from.direct)
+      if (far == b) return 1;
+    std::uint32_t best = kFar;
+    for (Field* w : ways_to(g, to, b)) {
+      if (std::uint32_t f = g.index[a.v]; f != kNone && g.component[f] == w->component) best = std::min(best, distance(g, n, *w, f, kFar - 1));
+      for (const Step& s : from.ups)
+        if (g.component[s.to] == w->component)
+          if (std::uint32_t d = distance(g, n, *w, s.to, kFar - 1); d != kFar) best = std::min(best, d + 1);
+    }
+    return best == kFar ? -1 : static_cast<int>(best) + (g.index[b.v] != kNone ? 0 : 1);
+  }
+
   bool on_network(DeviceId d, Network n) const {
     for (PortId p : snapshot.ports_of(d))
       if (snapshot.port(p).networks & bit(n)) return true;
@@ -460,6 +477,20 @@ const Route& Routes::between(DeviceId from, DeviceId to, Network network) {
   auto [route, fresh] = state_->cache[static_cast<std::size_t>(network)].at(std::uint64_t{from.v} << 32 | to.v);
   if (fresh) state_->compute(from, to, network, *route);
   return *route;
+}
+
+int Routes::length(DeviceId from, DeviceId to, Network network) {
+  if (from == to) return 0;
+  Graph& g = state_->graph(network);
+  const Place &a = state_->place(g, network, from), &b = state_->place(g, network, to);
+  int longest = a.entries.empty() || b.entries.empty() ? -1 : 0;
+  for (DeviceId x : a.entries)
+    for (DeviceId y : b.entries) {
+      int l = state_->length_of(network, x, y);
+      if (l < 0) return -1;
+      longest = std::max(longest, l);
+    }
+  return longest;
 }
 
 Network Routes::best_network(DeviceId from, DeviceId to) {

@@ -45,6 +45,8 @@ class Routes {
   // On `network`, from device to device. Scale-out traffic of a card uses its own NIC (rail) when it has one, else any NIC of its
   // node, over the host network. Cost: O(links on the route) after the first use of a destination's group.
   const Route& between(DeviceId from, DeviceId to, Network network);
+  // Links on one path of `between`, -1 when unreachable, without computing or keeping the route. One search per destination.
+  int length(DeviceId from, DeviceId to, Network network);
   // The network the communication library would choose: scale-up when both are in one HBD and connected there, else scale-out.
   Network best_network(DeviceId from, DeviceId to);
   const Route& best(DeviceId from, DeviceId to);

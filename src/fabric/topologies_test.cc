@@ -66,6 +66,7 @@ TEST(Topologies, TorusDistancesAreRingDistances) {
       int want = ring(a % 5, b % 5, 5) + ring(a / 5 % 4, b / 5 % 4, 4) + ring(a / 20, b / 20, 3);
       const Route& route = r.between(s.cards()[static_cast<std::size_t>(a)], s.cards()[static_cast<std::size_t>(b)], Network::kScaleUp);
       EXPECT_EQ(route.length, want);
+      EXPECT_EQ(r.length(s.cards()[static_cast<std::size_t>(a)], s.cards()[static_cast<std::size_t>(b)], Network::kScaleUp), want);
       if (a != b) expect_conserved(s, route, s.cards()[static_cast<std::size_t>(a)], s.cards()[static_cast<std::size_t>(b)]);
     }
   // A ring of two has one link; a mesh lacks the links from end to end.
@@ -253,6 +254,10 @@ TEST(Routes, SharesAreConservedUnderRandomFaults) {
     for (int k = 0; k < 20; ++k) {
       DeviceId a = cards[*rc::gen::inRange<std::size_t>(0, cards.size())], b = cards[*rc::gen::inRange<std::size_t>(0, cards.size())];
       if (a == b) continue;
+      for (Network n : {Network::kScaleUp, Network::kScaleOut}) {
+        const Route& way = routes.between(a, b, n);
+        RC_ASSERT(routes.length(a, b, n) == (way.reachable ? way.length : -1));
+      }
       const Route& r = routes.between(a, b, Network::kScaleUp);
       if (r.reachable) expect_conserved(s, r, a, b);
       for (const RouteHop& h : r.hops) RC_ASSERT(s.carries(h.link.link()));

@@ -8,7 +8,7 @@
 namespace weft::cli {
 namespace {
 
-const std::vector<OptionSpec> kOptions = site_options({{"--network", "NAME", "scale-up, scale-out, storage, management (default: the one a library would choose)"}});
+const std::vector<OptionSpec> kOptions = site_options({{"--from", "DEVICE", "the same as naming it first"}, {"--to", "DEVICE", "the same as naming it second"}, {"--network", "NAME", "scale-up, scale-out, storage, management (default: the one a library would choose)"}});
 constexpr const char* kExamples = "  weft fabric paths lab-32 sn1/node1/card0 sn1/node4/card7\n  weft fabric paths pod-144 sn1/node1/card0 sn2/node1/card0 --network scale-out --json\n";
 
 int run(const std::vector<std::string>& words, Io& io) {
@@ -18,6 +18,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   std::vector<std::string> rest;
   auto site = site_of(*options, rest);
   if (!site) return report_error(site.error(), io);
+  if (options->has("from")) rest.insert(rest.begin(), options->get("from"));
+  if (options->has("to")) rest.push_back(options->get("to"));
   if (rest.size() != 2) return report_error(Error{ErrorKind::kInvalid, "name two devices: weft fabric paths SITE FROM TO", ""}, io);
   auto from = site->find_device(rest[0]), to = site->find_device(rest[1]);
   for (const auto* d : {&from, &to})
