@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
-#include "bench/large_sites.h"
+#include "large_sites.h"
 #include "fabric/delta.h"
 #include "fabric/routes.h"
 #include "fabric/site.h"
