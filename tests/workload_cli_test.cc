@@ -93,6 +93,30 @@ TEST(SimCommand, StepSlowCardAndDegradedLink) {
   EXPECT_EQ(with("--degrade", "nothing=0.5").code, 2);
 }
 
+// Decoding streams the weights: Llama 3 70B in bf16 over 8 cards of 3.35 TB/s cannot be faster than 141 GB / 8 / 3.35 TB/s = 5.3 ms a token;
+// prefill of 2048 tokens needs 2 · 70.6e9 · 2048 FLOP, at least 37 ms at the peak of 8 cards.
+TEST(SimCommand, PrefillAndDecode) {
+  std::vector<std::string> words = {"decode", "lab-32", "--model", "llama-3-70b", "--tp", "8", "--decode-batch", "8", "--json"};
+  Ran r = weft("sim", words);
+  ASSERT_EQ(r.code, 0) << r.err << r.out;
+  double decode = r.json()["step_s"].get<double>();
+  EXPECT_GT(decode, 5.2e-3);
+  EXPECT_LT(decode, 25e-3);
+  EXPECT_EQ(r.json()["phase"], "decode");
+  words[0] = "prefill";
+  r = weft("sim", words);
+  ASSERT_EQ(r.code, 0) << r.err << r.out;
+  double prefill = r.json()["step_s"].get<double>();
+  EXPECT_GT(prefill, 36e-3);
+  EXPECT_LT(prefill, 0.5);
+  EXPECT_EQ(weft("sim", {"lab-32", "--model", "llama-3-70b"}).code, 2);
+  // With 2,048 choices of 256 experts a step all experts are read: 671e9 · 2 bytes over 16 cards of 8 TB/s take at least 10 ms.
+  r = weft("sim", {"decode", "pod-144", "--model", "deepseek-v3", "--tp", "4", "--dp", "4", "--ep", "16", "--decode-batch", "64", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err << r.out;
+  EXPECT_GT(r.json()["step_s"].get<double>(), 0.010);
+  EXPECT_LT(r.json()["step_s"].get<double>(), 0.060);
+}
+
 TEST(SimCommand, AsksForWhatTheSiteDoesNotSay) {
   std::string path = file("weft_no_scale_up.yaml", kNoScaleUp);
   Ran r = weft("sim", {"step", path, "--model", "llama-3-8b", "--tp", "8", "--dp", "2"});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "workload/account.h"
@@ -290,13 +291,17 @@ struct Writer {
     double boundary = rows * m.hidden * kElement;
     if (stage > 0) p2p(OpKind::kRecv, -1, boundary, "activations", false);
     for (int l = first; l < last; ++l) {
-      Model one = m;
-      one.layers = 1, one.vocab = 0, one.dense_layers = is_moe(l) ? 0 : 1;
-      double weights = static_cast<double>(is_moe(l) ? one.active_parameters() : one.parameters()) / s.tp;
-      double read = is_moe(l) ? std::min(static_cast<double>(one.parameters()) / s.tp / s.ep, weights * std::max(1.0, rows)) : weights;
+      Shard mine = layer_shard(m, s, l);
+      double read = mine.dense, worked = mine.dense;
+      if (is_moe(l)) {
+        // Experts that some token of the expert group chose, uniform routing; each rank works on its share of the choices.
+        double choices = rows / s.tp * s.ep * m.top_k;
+        read += mine.expert * (1 - std::pow(1 - 1.0 / m.experts, choices));
+        worked += static_cast<double>(m.gated_ffn ? 3 : 2) * m.hidden * m.expert_ffn * m.top_k / s.tp;
+      }
       double kv = m.mla() ? static_cast<double>(m.kv_lora_rank + m.rope_head_dim) : 2.0 * m.kv_heads * m.head_dim / std::min(s.tp, m.kv_heads);
       Work w;
-      w.matmul = Flops(2 * rows * weights);
+      w.matmul = Flops(2 * rows * worked);
       w.attention = Flops(4 * rows * context * m.heads * (m.mla() ? m.v_head_dim : m.head_dim) / s.tp);
       w.weights = Bytes(static_cast<std::int64_t>(read * kElement));
       w.traffic = Bytes(static_cast<std::int64_t>(decode ? batch * context * kv * kElement : 0));

@@ -1,4 +1,5 @@
-// `weft sim step SITE`: one training step on the flow model: time, MFU, where it goes, who waits for whom, which links are busiest.
+// `weft sim step|prefill|decode SITE`: one training step, the prefill of a prompt or one decoding step on the flow model: time, MFU, where it
+// goes, who waits for whom, which links are busiest.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,9 @@ std::vector<OptionSpec> specs() {
       {"--site", "SITE", "the same as naming it"},
       {"--degrade", "LINK=SHARE", "this link carries only SHARE of its rate; 0 is down (may be repeated)"},
       {"--slow", "CARD=SHARE", "this card computes at SHARE of its speed (may be repeated)"},
+      {"--prompt", "N", "prefill, decode: tokens of a prompt (default 2048)"},
+      {"--output", "N", "decode: tokens of an answer (default 256); a step in its middle is simulated"},
+      {"--decode-batch", "N", "decode: sequences of a replica at once (default 32)"},
       {"--place", "STRATEGY", "placement strategy (default topology)"},
       {"--no-fold", "", "simulate every rank (slow; the same result)"},
       {"--json", "", "JSON instead of the tables"},
@@ -35,6 +39,7 @@ std::vector<OptionSpec> specs() {
 constexpr const char* kExamples =
     "  weft sim step pod-144 --model llama-3-70b --tp 8 --pp 2 --dp 8 --global-batch 128\n"
     "  weft sim step lab-32 --model llama-3-8b --tp 8 --dp 4 --slow sn1/node2/card3=0.8\n"
+    "  weft sim decode pod-144 --model deepseek-v3 --tp 4 --dp 4 --ep 16 --decode-batch 64 --prompt 4096\n"
     "  weft sim step site.yaml --model mixtral-8x7b --tp 1 --dp 16 --ep 8 --card H100-SXM5 --json\n";
 
 // "NAME=0.5"; names hold no '='.
@@ -99,7 +104,10 @@ struct Outcome {
   workload::Memory memory;
   fabric::DeviceModel card;
   double mfu = 0;
+  workload::Phase phase = workload::Phase::kTrain;
 };
+
+constexpr const char* kVerbs[] = {"step", "prefill", "decode"};  // by Phase
 
 double step_seconds(const Outcome& o) { return to_seconds(o.timeline.step).value(); }
 
@@ -125,7 +133,7 @@ Json outcome_json(const fabric::Snapshot& s, const Outcome& o) {
   for (const auto& l : busiest(o.timeline, 20)) links.push_back(link_json(s, l));
   for (const auto& i : o.memory.items) memory.push_back({{"name", i.name}, {"bytes", i.bytes.value()}});
   double t = step_seconds(o);
-  Json out{{"site", s.site_name()}, {"job", to_json(o.job)}, {"card", o.card.name}, {"step_s", t}, {"mfu", o.mfu}, {"tokens_per_s", static_cast<double>(o.dag.tokens_per_step) / t},
+  Json out{{"site", s.site_name()}, {"phase", kVerbs[static_cast<int>(o.phase)]}, {"job", to_json(o.job)}, {"card", o.card.name}, {"step_s", t}, {"mfu", o.mfu}, {"tokens_per_s", static_cast<double>(o.dag.tokens_per_step) / t},
            {"tokens_per_s_per_card", static_cast<double>(o.dag.tokens_per_step) / t / o.job.strategy.world()}, {"flops_per_step", o.dag.flops_per_step.value()}, {"events", o.timeline.events}, {"ranks", ranks}, {"links", links},
            {"memory", {{"stage", o.memory.stage}, {"items", memory}, {"total_bytes", o.memory.total.value()}}}};
   if (o.card.memory) out["memory"]["card_bytes"] = o.card.memory->value();
@@ -135,14 +143,19 @@ Json outcome_json(const fabric::Snapshot& s, const Outcome& o) {
 Report outcome_report(const fabric::Snapshot& s, const Outcome& o) {
   double t = step_seconds(o), tokens = static_cast<double>(o.dag.tokens_per_step);
   Report report;
-  report.title = fmt::format("One step of {} on {}", o.job.name, s.site_name());
+  bool train = o.phase == workload::Phase::kTrain, decode = o.phase == workload::Phase::kDecode;
+  const workload::Inference& inference = o.job.inference;
+  report.title = fmt::format("{} of {} on {}", train ? "One step" : decode ? "One decoding step" : "Prefill", o.job.name, s.site_name());
   Section& section = report.sections.emplace_back();
-  section.facts = {{"strategy", strategy_text(o.job.strategy)},
-                   {"step time", human(Seconds(t))},
+  const workload::Strategy& st = o.job.strategy;
+  section.facts = {{"strategy", train ? strategy_text(st)
+                                      : fmt::format("tp {} · pp {} · dp {} · ep {}, {} cards; {}", st.tp, st.pp, st.dp, st.ep, st.world(),
+                                                    decode ? fmt::format("{} sequences a replica, {} tokens of prompt, {} of answer", inference.decode_batch, inference.prompt_tokens, inference.output_tokens) : fmt::format("a prompt of {} tokens a replica", inference.prompt_tokens))},
+                   {train ? "step time" : decode ? "time per output token" : "time to first token", human(Seconds(t))},
                    {"MFU", o.mfu > 0 ? fmt::format("{:.1f} % of {} per {}", 100 * o.mfu, human(o.job.strategy.precision == workload::Precision::kFp8 && o.card.fp8 ? *o.card.fp8 : o.card.bf16.value_or(FlopsPerSecond(0))), o.card.name) : "not known (the card's peak is not)"},
                    {"tokens", fmt::format("{:.0f} per second, {:.0f} per second and card", tokens / t, tokens / t / o.job.strategy.world())}};
   if (o.card.memory)
-    section.facts.emplace_back("memory", fmt::format("{:.1f} of {:.1f} GB a card on stage {}{}", static_cast<double>(o.memory.total.value()) / 1e9, static_cast<double>(o.card.memory->value()) / 1e9, o.memory.stage, o.memory.total > *o.card.memory ? ": does not fit (more pp, tp, zero or recompute helps)" : ""));
+    section.facts.emplace_back("memory", fmt::format("{:.1f} of {:.1f} GB a card on stage {}{}", static_cast<double>(o.memory.total.value()) / 1e9, static_cast<double>(o.card.memory->value()) / 1e9, o.memory.stage, o.memory.total > *o.card.memory ? (train ? ": does not fit (more pp, tp, zero or recompute helps)" : ": does not fit (more pp or tp, or a smaller decode batch helps)") : ""));
   else
     section.facts.emplace_back("memory", fmt::format("{:.1f} GB a card on stage {}; the card's memory is not known", static_cast<double>(o.memory.total.value()) / 1e9, o.memory.stage));
   Table table;
@@ -198,17 +211,28 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, known);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft sim step SITE --model NAME [--tp N --pp N --dp N …]", "Places the job, builds one training step and runs it on the flow model.", known, kExamples);
+    io.out << usage_text("weft sim step|prefill|decode SITE --model NAME [--tp N --pp N --dp N …]", "Places the job, builds one training step (or the prefill of one prompt, or one decoding step) and runs it on the flow model.", known, kExamples);
     return 0;
   }
+  Outcome o;
   std::vector<std::string> words_left = options->positional;
-  if (std::erase(words_left, "step") != 1 || words_left.size() > 1) return report_error(Error{ErrorKind::kInvalid, "weft sim step SITE --model NAME … ('weft sim --help' has examples)", ""}, io);
+  int verbs = 0;
+  for (int i = 0; i < 3; ++i)
+    if (std::erase(words_left, kVerbs[i]) > 0) o.phase = static_cast<workload::Phase>(i), ++verbs;
+  if (verbs != 1 || words_left.size() > 1) return report_error(Error{ErrorKind::kInvalid, "weft sim step|prefill|decode SITE --model NAME … ('weft sim --help' has examples)", ""}, io);
   std::string name = words_left.empty() ? options->get("site") : words_left[0];
   if (name.empty()) return report_error(Error{ErrorKind::kInvalid, "name a site: weft sim step SITE (weft list sites)", ""}, io);
-  Outcome o;
   auto job = job_from(*options);
   if (!job) return report_error(job.error(), io);
   o.job = *job;
+  if (o.phase != workload::Phase::kTrain) {
+    o.job.kind = workload::JobKind::kInference;
+    for (auto [option, into] : {std::pair{"prompt", &o.job.inference.prompt_tokens}, {"output", &o.job.inference.output_tokens}, {"decode-batch", &o.job.inference.decode_batch}}) {
+      auto v = options->integer(option, *into, 1, 1 << 24);
+      if (!v) return report_error(v.error(), io);
+      *into = static_cast<int>(*v);
+    }
+  }
   auto site = fabric::load_site(name);
   if (!site) return report_error(site.error(), io);
   if (auto ok = known_enough(*site, o.job); !ok) return report_error(ok.error(), io);
@@ -229,7 +253,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto card = card_of(*options, *site, o.placement.cards[0], io.err);
   if (!card) return report_error(card.error(), io);
   o.card = *card;
-  auto dag = workload::build_step(o.job, o.card);
+  auto dag = workload::build_step(o.job, o.card, o.phase);
   if (!dag) return report_error(dag.error(), io);
   o.dag = std::move(*dag);
   sim::RunOptions run_options;
@@ -237,7 +261,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto timelines = sim::run(*snapshot, {{&o.dag, &o.placement, {}, Seconds(0)}}, run_options);
   if (!timelines) return report_error(timelines.error(), io);
   o.timeline = std::move((*timelines)[0]);
-  o.memory = workload::largest_memory(o.job);
+  o.memory = workload::largest_memory(o.job, o.phase);
   fabric::Known<FlopsPerSecond> peak = o.job.strategy.precision == workload::Precision::kFp8 && o.card.fp8 ? o.card.fp8 : o.card.bf16;
   if (peak) o.mfu = o.dag.flops_per_step.value() / (peak->value() * step_seconds(o) * o.job.strategy.world());
   if (options->has("json")) io.out << dump_json(outcome_json(*snapshot, o)) << "\n";
@@ -245,7 +269,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   return 0;
 }
 
-WEFT_REGISTER(commands(), {"sim", "one step of a job on the flow model: time, MFU, who waits for whom", run});
+WEFT_REGISTER(commands(), {"sim", "one step of a job (training, prefill, decode) on the flow model: time, MFU, who waits for whom", run});
 
 }  // namespace
 }  // namespace weft::cli
