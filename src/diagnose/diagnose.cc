@@ -253,7 +253,9 @@ struct Diagnoser::Impl {
       }
       if (d.causes.empty() || (d.causes[0].confidence < kActable && !d.undecided)) continue;
       if (d.causes[0].confidence + (d.causes.size() > 1 ? d.causes[1].confidence : 0) < kActable) continue;
-      keep(c, std::move(d), core, best.entry->settle_s, seen);
+      Duration wait = seconds(best.entry->settle_s);
+      if (best.entry->ready && !best.entry->ready(Case(c, *best.entry, best.part))) wait = wait + seconds(12);
+      keep(c, std::move(d), core, wait, seen);
       for (const Finding* f : best.explained) told.insert(finding_name(*f));
     }
     for (std::size_t i = 0; i < incidents.size(); ++i)
@@ -261,7 +263,7 @@ struct Diagnoser::Impl {
   }
 
   // Same incident: same first cause, or findings in common.
-  void keep(const Context& c, Diagnosis d, const std::set<const Finding*>& core, double settle, std::vector<bool>& seen) {
+  void keep(const Context& c, Diagnosis d, const std::set<const Finding*>& core, Duration settle, std::vector<bool>& seen) {
     std::set<std::string> names;
     for (const Finding* f : core) names.insert(finding_name(*f));
     std::size_t at = incidents.size();
@@ -291,7 +293,7 @@ struct Diagnoser::Impl {
     for (const Impact& i : d.causes[0].impact) hurts |= i.tail != Tail::kNone;
     for (const Finding& f : d.findings) loud |= f.strength >= 0.5 && !is_job_symptom(f.sign);
     d.severity = hurts ? telemetry::Severity::kError : loud ? telemetry::Severity::kWarning : telemetry::Severity::kInfo;
-    d.settled = incident.diagnosis.settled || c.now - incident.since >= seconds(settle);
+    d.settled = incident.diagnosis.settled || c.now - incident.since >= settle;
     // What was hit stays hit, also when the part is out of the way by now.
     for (Cause& cause : d.causes)
       for (const Cause& old : incident.diagnosis.causes)

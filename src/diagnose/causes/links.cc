@@ -47,6 +47,20 @@ double judge_one_sided(const Case& c) {
   return veto + (ends.size() == 1 ? 1.0 : -3.0);
 }
 
+// Dirt shows as lost light at the same end: has the light been read since the errors began?
+bool light_seen(const Case& c) {
+  const Context& x = c.context();
+  Instant onset = x.now;
+  for (std::string_view sign : {"rx_errors", "fec_uncorrectable"})
+    for (const Finding* f : c.found(sign, Where::kEnd)) onset = std::min(onset, f->since);
+  const fabric::Link& l = x.machine.snapshot().link(c.part().link);
+  for (fabric::PortId end : {l.a, l.b}) {
+    telemetry::SeriesId id = x.table.find(telemetry::metric::kRxPower, x.machine.snapshot().name(end));
+    if (id.v != UINT32_MAX && x.windows.has(id) && !x.windows.stale(id, x.now) && x.windows.last_at(id) < onset + seconds(1)) return false;
+  }
+  return true;
+}
+
 // A step in the error rate soon after the link (or its switch) came back.
 double judge_bad_lock(const Case& c) {
   double out = scale_out_only(c);
@@ -77,47 +91,47 @@ const char* kOptics = "swap the module, then clean and re-measure: the slope fol
 WEFT_REGISTER(causes(), {"link_down", "port down and staying down",
                          {{"link_down", Lift::kLink}},
                          {{"link_down", Where::kEnd, 5.0}, {"link_flap", Where::kEnd, -4.0}, {"nic_gone", Where::kEnd, -5.0}, {"node_down", Where::kEnd, -6.0}, {"retransmits", Where::kEnd, 0.3}, {"link_flapped", Where::kEnd, 0}},
-                         "read the port state at both ends; it stays down after a bounce", 3, judge_down});
+                         "read the port state at both ends; it stays down after a bounce", 3, nullptr, judge_down});
 
 WEFT_REGISTER(causes(), {"link_flap", "port goes down and comes back, again and again",
                          {{"link_flap", Lift::kLink}},
                          {{"link_flap", Where::kEnd, 7.0}, {"link_down", Where::kEnd, 0.1}, {"link_flapped", Where::kEnd, 0}, {"ber_step", Where::kEnd, 0.1}, {"rx_errors", Where::kEnd, 0}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"retransmits", Where::kEnd, 0.3}, {"rate_low", Where::kEnd, 0}},
-                         "count carrier changes at both ends for ten minutes", 1, judge_down});
+                         "count carrier changes at both ends for ten minutes", 1, nullptr, judge_down});
 
 WEFT_REGISTER(causes(), {"link_half_rate", "negotiated less than the built rate",
                          {{"rate_low", Lift::kLink}},
                          {{"rate_low", Where::kEnd, 6.0}, {"congestion", Where::kEnd, 0.3}, {"pause_received", Where::kEnd, 0.3}, {"link_flapped", Where::kEnd, 0}, {"link_flap", Where::kEnd, -3.0}},
-                         "compare the negotiated rate of both ends with the inventory; reseat and fix auto-negotiation", 3, scale_out_only});
+                         "compare the negotiated rate of both ends with the inventory; reseat and fix auto-negotiation", 3, nullptr, scale_out_only});
 
 WEFT_REGISTER(causes(), {"connector_dirty", "less light received at one end, error rate stepped up and stays",
                          {{"rx_power_low", Lift::kLink}},
                          {{"rx_power_low", Where::kEnd, 4.0}, {"ber_step", Where::kEnd, 2.0, 0.5}, {"rx_errors", Where::kEnd, 0.3}, {"fec_uncorrectable", Where::kEnd, 0.3}, {"retransmits", Where::kEnd, 0.2}, {"tx_power_low", Where::kEnd, -4.0}, {"tx_bias_up", Where::kEnd, -4.0}, {"ber_slope", Where::kEnd, -1.5}, {"module_hot", Where::kEnd, -1.0}},
-                         kOptics, 15, scale_out_only});
+                         kOptics, 15, nullptr, scale_out_only});
 
 WEFT_REGISTER(causes(), {"optic_ageing", "laser wears out: bias up, light down, error rate slopes up",
                          {{"ber_slope", Lift::kLink}, {"tx_bias_up", Lift::kLink}, {"tx_power_low", Lift::kLink}},
                          {{"ber_slope", Where::kEnd, 3.5, 1.0}, {"tx_bias_up", Where::kEnd, 3.0}, {"tx_power_low", Where::kEnd, 2.0}, {"rx_power_low", Where::kEnd, 0.3}, {"ber_step", Where::kEnd, 0.3}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"module_hot", Where::kEnd, -2.0}},
-                         kOptics, 15, scale_out_only});
+                         kOptics, 15, nullptr, scale_out_only});
 
 WEFT_REGISTER(causes(), {"link_bad_lock", "came back up with a worse error rate",
                          {{"ber_step", Lift::kLink}},
                          {{"ber_step", Where::kEnd, 2.5}, {"link_flapped", Where::kEnd, 0.2}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"retransmits", Where::kEnd, 0.2}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -3.0}},
-                         "bounce the link once more: a good lock brings the old error rate back", 12, judge_bad_lock});
+                         "bounce the link once more: a good lock brings the old error rate back", 12, nullptr, judge_bad_lock});
 
 WEFT_REGISTER(causes(), {"link_one_sided", "one direction is bad, the other clean",
                          {{"rx_errors", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}, {"ber_step", Lift::kLink}},
                          {{"rx_errors", Where::kEnd, 4.0, 1.0}, {"fec_uncorrectable", Where::kEnd, 1.5}, {"ber_step", Where::kEnd, 0.8}, {"retransmits", Where::kEnd, 0.5}, {"link_retries", Where::kEnd, 0.3}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -4.0}},
-                         "read the error counters of both ends, per direction; transfer both ways one at a time", 10, judge_one_sided});
+                         "read the error counters of both ends, per direction; transfer both ways one at a time", 10, light_seen, judge_one_sided});
 
 WEFT_REGISTER(causes(), {"scale_up_link_down", "scale-up link lost",
                          {{"link_down", Lift::kLink}, {"link_flap", Lift::kLink}},
                          {{"link_down", Where::kEnd, 5.0}, {"link_flap", Where::kEnd, 1.0}, {"xid_nvlink", Where::kEnd, 1.0}, {"scale_up_links_missing", Where::kEnd, 1.0}},
-                         "link status of both ends against the table of this model", 3, judge_up_down});
+                         "link status of both ends against the table of this model", 3, nullptr, judge_up_down});
 
 WEFT_REGISTER(causes(), {"scale_up_link_degraded", "scale-up link replays",
                          {{"link_retries", Lift::kLink}, {"ber_step", Lift::kLink}, {"ber_slope", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}},
                          {{"link_retries", Where::kEnd, 4.0}, {"ber_step", Where::kEnd, 2.5}, {"ber_slope", Where::kEnd, 2.0}, {"fec_uncorrectable", Where::kEnd, 1.5}, {"nvlink_errors", Where::kEnd, 1.5}, {"xid_nvlink", Where::kEnd, 0.5}, {"link_down", Where::kEnd, -4.0}},
-                         "per-link counters at both ends; an all-reduce inside that node alone", 8, scale_up_only});
+                         "per-link counters at both ends; an all-reduce inside that node alone", 8, nullptr, scale_up_only});
 
 }  // namespace
 }  // namespace weft::diagnose

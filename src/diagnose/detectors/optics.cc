@@ -15,6 +15,17 @@ Baseline ber_history(const Context& c, SeriesId id) {
   return telemetry::robust(v);
 }
 
+// Errors or a flap at this link: then fewer samples decide, since a slow exporter must not hold up the answer.
+bool suspect(const Context& c, std::string_view entity) {
+  if (!c.machine.ready()) return false;
+  fabric::LinkId link = c.machine.link_of(c.machine.part(entity));
+  if (!link.ok()) return false;
+  bool found = false;
+  for (std::string_view sign : {"rx_errors", "fec_uncorrectable", "link_flapped", "link_flap", "link_retries"})
+    each_alive(c, sign, [&](const Finding& f) { found |= c.machine.link_of(c.machine.part(f.entity)) == link; });
+  return found;
+}
+
 double ber_limit(const Context& c, const Baseline& b) { return b.median + std::max(c.rules["ber_step_decades"], c.rules["ber_noise_factor"] * b.mad / std::sqrt(5.0)); }
 
 void arm_ber(Context& c, SeriesId id) {
@@ -31,8 +42,9 @@ void examine_ber(Context& c, SeriesId id) {
   if (p.size() < 30) return;
   for (Point& q : p) q.value = decades(q.value);
   std::vector<double> now;
-  for (std::size_t i = p.size() - 8; i < p.size(); ++i) now.push_back(p[i].value);
-  double level = telemetry::median(now);
+  std::size_t recent = suspect(c, entity) || c.windows.interval(id) > seconds(4) ? 2 : 8;
+  for (std::size_t i = p.size() - recent; i < p.size(); ++i) now.push_back(p[i].value);
+  double level = recent == 2 ? std::min(now[0], now[1]) : telemetry::median(now);
   const Finding* old = c.findings.find("ber_step", entity);
   if (old && !old->evidence.empty()) {
     double before = decades(old->evidence[0].baseline);
@@ -41,7 +53,7 @@ void examine_ber(Context& c, SeriesId id) {
     else c.drop("ber_step", entity);
     return;
   }
-  telemetry::ChangePoint cp = telemetry::change_point(p, 8);
+  telemetry::ChangePoint cp = telemetry::change_point(p, recent);
   Baseline before;
   std::vector<double> first;
   for (std::size_t i = 0; i < cp.index; ++i) first.push_back(p[i].value);
@@ -143,7 +155,9 @@ void examine_light(Context& c, SeriesId id) {
   double limit = bias ? b.median * (1 + c.rules["tx_bias_rise"]) : b.median - (m == metric::kTxPower ? c.rules["tx_power_drop_db"] : c.rules["rx_power_drop_db"]);
   Instant since;
   auto beyond = [&](double v) { return bias ? v > limit : v < limit; };
-  if (count_last(c, id, 10, beyond, &since) < 8) return;
+  bool quick = suspect(c, e), slow_exporter = c.windows.interval(id) > seconds(4);
+  std::size_t of = quick ? 1 : slow_exporter ? 3 : 10;
+  if (count_last(c, id, of, beyond, &since) < (quick ? 1 : slow_exporter ? 3 : 8)) return;
   count_last(c, id, 640, beyond, &since);
   double v = c.windows.last(id);
   // A port that is down sends nothing: no light is its consequence.
@@ -172,6 +186,11 @@ void examine_errors(Context& c, SeriesId id) {
   if (hits < (fec ? c.rules["fec_uncorrectable_min"] : c.rules["rx_errors_samples"])) return;
   // A port that just went down or came up counts rubbish for a moment.
   if (alive(c, "link_down", c.table.entity(id))) return;
+  if (c.machine.ready())  // what does the light say right now?
+    if (fabric::LinkId l = c.machine.link_of(c.machine.part(c.table.entity(id))); l.ok())
+      for (fabric::PortId end : {c.machine.snapshot().link(l).a, c.machine.snapshot().link(l).b})
+        for (std::string_view m : {metric::kRxPower, metric::kTxPower, metric::kTxBias})
+          if (SeriesId light = c.table.find(m, c.machine.snapshot().name(end)); light.v != UINT32_MAX && c.windows.has(light)) examine_light(c, light);
   std::string_view sign = fec ? "fec_uncorrectable" : "rx_errors";
   if (const Finding* old = c.findings.find(sign, c.table.entity(id))) since = old->since;
   c.raise(sign, c.table.entity(id), Layer::kNetwork, std::min(1.0, 0.6 + 0.05 * hits), seconds(60), since,
