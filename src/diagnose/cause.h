@@ -59,7 +59,7 @@ struct CauseEntry {
   std::vector<Expect> expects;
   std::string settling_test;        // what would decide between this and its look-alikes
   double settle_s = 3;              // wait this long after the first symptom for what else belongs to it
-  bool (*ready)(const Case&) = nullptr;    // after settle_s: has the splitter been sampled since the onset? false waits (at most 12 s more)
+  bool (*ready)(const Case&) = nullptr;    // after settle_s: has the splitter been sampled since the onset? false waits (at most 20 s more)
   double (*judge)(const Case&) = nullptr;  // what a table cannot say: added to the score; -1000 vetoes
 };
 Registry<CauseEntry>& causes();

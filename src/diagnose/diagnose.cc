@@ -9,7 +9,9 @@
 #include <unordered_map>
 
 #include "diagnose/cause.h"
+#include "base/text.h"
 #include "diagnose/detector.h"
+#include "telemetry/names.h"
 #include "telemetry/windows.h"
 
 namespace weft::diagnose {
@@ -120,6 +122,44 @@ struct Diagnoser::Impl {
     for (const auto& [sign, entity] : drop) findings.drop(sign, entity);
   }
 
+  // A job that says where its ranks run ("… on CARD,CARD,…" in its start line) is believed, whatever was planned.
+  std::map<std::string, std::pair<std::vector<fabric::DeviceId>, Instant>> told;  // by the scheduler: cards, since
+  void hear_jobs(const std::vector<Event>& events) {
+    if (!machine.ready()) return;
+    bool changed = false;
+    std::vector<RunningJob> jobs = machine.jobs();
+    std::map<std::string, std::vector<fabric::DeviceId>> planned;
+    for (RunningJob& j : jobs)
+      if (const auto* p = machine.planned(j.job.name)) planned[j.job.name] = *p;
+    std::vector<RunningJob> before;
+    for (const Event& e : events) {
+      if (e.kind != telemetry::event::kJobStarted && e.kind != telemetry::event::kJobResumed) continue;
+      int index = machine.part(e.entity).job;
+      if (index < 0) continue;
+      RunningJob& j = jobs[static_cast<std::size_t>(index)];
+      if (e.at <= j.since) continue;
+      before.push_back(j);
+      j.since = e.at;
+      changed = true;
+      std::size_t on = e.text.rfind(" on ");
+      if (on == std::string::npos) continue;
+      std::vector<fabric::DeviceId> cards;
+      for (std::string_view name : split(std::string_view(e.text).substr(on + 4), ',')) {
+        auto d = machine.snapshot().find_device(trim(name));
+        if (d && machine.snapshot().device(*d).kind == fabric::DeviceKind::kCard) cards.push_back(*d);
+      }
+      if (cards.size() != j.placement.cards.size()) continue;
+      auto plan = told.find(j.job.name);
+      if (plan != told.end() && plan->second.first != cards) planned[j.job.name] = plan->second.first;
+      else planned.erase(j.job.name);
+      j.placement.cards = std::move(cards);
+    }
+    if (!changed) return;
+    forget(before);
+    machine.set_jobs(std::move(jobs));
+    machine.set_planned(std::move(planned));
+  }
+
   void new_normal(std::vector<RunningJob> jobs, Instant from) {
     forget(jobs);
     for (RunningJob& j : jobs) j.since = std::max(j.since, from);
@@ -140,6 +180,7 @@ struct Diagnoser::Impl {
       for (const DetectorEntry* d : at->second)
         if (d->examine && d->fixed) d->examine(c, id);
     }
+    hear_jobs(fresh_events);
     for (const Event& e : fresh_events)
       if (auto at = by_event.find(e.kind); at != by_event.end())
         for (const DetectorEntry* d : at->second) d->event(c, e);
@@ -254,7 +295,7 @@ struct Diagnoser::Impl {
       if (d.causes.empty() || (d.causes[0].confidence < kActable && !d.undecided)) continue;
       if (d.causes[0].confidence + (d.causes.size() > 1 ? d.causes[1].confidence : 0) < kActable) continue;
       Duration wait = seconds(best.entry->settle_s);
-      if (best.entry->ready && !best.entry->ready(Case(c, *best.entry, best.part))) wait = wait + seconds(12);
+      if (best.entry->ready && !best.entry->ready(Case(c, *best.entry, best.part))) wait = wait + seconds(20);
       keep(c, std::move(d), core, wait, seen);
       for (const Finding* f : best.explained) told.insert(finding_name(*f));
     }
@@ -352,6 +393,20 @@ void Diagnoser::set_snapshot(const fabric::Snapshot& snapshot) {
 void Diagnoser::set_jobs(std::vector<RunningJob> jobs) {
   Impl& d = *impl_;
   std::vector<RunningJob> before = d.machine.jobs();
+  std::map<std::string, std::vector<fabric::DeviceId>> planned;
+  for (RunningJob& j : jobs) {
+    auto [at, fresh] = d.told.try_emplace(j.job.name, j.placement.cards, j.since);
+    bool same_plan = !fresh && at->second.first == j.placement.cards && at->second.second == j.since;
+    at->second = {j.placement.cards, j.since};
+    // Nothing new from the scheduler: what the job said about itself stands.
+    if (same_plan)
+      for (const RunningJob& old : before)
+        if (old.job.name == j.job.name && old.since >= j.since) {
+          if (const auto* p = d.machine.planned(j.job.name)) planned[j.job.name] = *p;
+          j.placement.cards = old.placement.cards;
+        }
+  }
+  d.machine.set_planned(std::move(planned));
   for (RunningJob& j : jobs)
     for (const RunningJob& old : before)
       if (old.job.name == j.job.name && old.running == j.running && old.placement.cards == j.placement.cards && old.since > j.since) j.since = old.since;  // a later new normal stands

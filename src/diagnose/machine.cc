@@ -35,6 +35,11 @@ void Machine::set_jobs(std::vector<RunningJob> jobs) {
   former_groups_.clear();
 }
 
+const std::vector<DeviceId>* Machine::planned(const std::string& job) const {
+  auto at = planned_.find(job);
+  return at == planned_.end() ? nullptr : &at->second;
+}
+
 const Part& Machine::part(std::string_view entity) const {
   auto at = parts_.find(entity);
   if (at != parts_.end()) return at->second;

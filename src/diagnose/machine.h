@@ -35,6 +35,9 @@ class Machine {
  public:
   void set_snapshot(const fabric::Snapshot& snapshot);
   void set_jobs(std::vector<RunningJob> jobs);
+  // Where the job was meant to run, when it says itself that it runs elsewhere; nullptr otherwise.
+  const std::vector<fabric::DeviceId>* planned(const std::string& job) const;
+  void set_planned(std::map<std::string, std::vector<fabric::DeviceId>> planned) { planned_ = std::move(planned); }
   bool ready() const { return snapshot_.has_value(); }
   const fabric::Snapshot& snapshot() const { return *snapshot_; }
   const std::vector<RunningJob>& jobs() const { return jobs_; }
@@ -72,6 +75,7 @@ class Machine {
   mutable std::map<fabric::DeviceId, std::vector<fabric::DeviceId>> cards_;
   mutable std::optional<std::map<std::uint32_t, std::vector<GroupRef>>> link_groups_;
   std::map<std::uint32_t, std::vector<GroupRef>> former_groups_;
+  std::map<std::string, std::vector<fabric::DeviceId>> planned_;
 };
 
 }  // namespace weft::diagnose

@@ -1,5 +1,6 @@
 // Cards: lost, hot, slow, with bad memory, capped, on a narrow slot; ranks that hang.
 #include "diagnose/cause.h"
+#include "telemetry/names.h"
 
 namespace weft::diagnose {
 namespace {
@@ -35,6 +36,19 @@ double judge_cold_plate(const Case& c) {
   std::size_t others = companions(c, "card_hot");
   return (liquid(c) ? 1.0 : -4.0) + (flagged ? -1.5 : 1.0) - 2.5 * static_cast<double>(std::min<std::size_t>(others, 3));
 }
+// Lateness shows within steps, flags and widths at the exporter's pace: have they been read since?
+bool flags_seen(const Case& c) {
+  const Context& x = c.context();
+  Instant onset = x.now;
+  for (const Finding* f : c.found("rank_late", Where::kSame)) onset = std::min(onset, f->since);
+  std::string name = x.machine.name(c.part());
+  for (std::string_view m : {telemetry::metric::kPcieWidth, telemetry::metric::kThrottle, telemetry::metric::kPowerLimit, telemetry::metric::kGpuTemp, telemetry::metric::kFbUsed}) {
+    telemetry::SeriesId id = x.table.find(m, name);
+    if (id.v != UINT32_MAX && x.windows.has(id) && !x.windows.stale(id, x.now) && x.windows.last_at(id) < onset + seconds(4)) return false;
+  }
+  return true;
+}
+
 double judge_silent(const Case& c) {
   if (!is_card(c)) return -1000;
   return companions(c, "rank_late") >= 2 ? -4.0 : 0;
@@ -80,7 +94,7 @@ WEFT_REGISTER(causes(), {"cold_plate_blocked", "cold plate of one card blocked o
 WEFT_REGISTER(causes(), {"card_slow_silent", "slow card without any flag",
                          {{"rank_late", Lift::kSame}, {"rank_offset", Lift::kSame}},
                          {{"rank_late", Where::kSame, 4.0, 1.5}, {"rank_offset", Where::kSame, 1.5}, {"thermal_throttle", Where::kSame, -4.0}, {"power_brake", Where::kSame, -5.0}, {"hw_slowdown", Where::kSame, -3.0}, {"card_hot", Where::kSame, -3.0}, {"clock_low", Where::kSame, -3.0}, {"power_limit_low", Where::kSame, -5.0}, {"pcie_width_low", Where::kSame, -5.0}, {"memory_taken", Where::kSame, -4.0}, {"node_late", Where::kNode, -3.5}, {"cpu_clock_low", Where::kNode, -3.0}, {"fact_governor", Where::kNode, -3.0}, {"fact_driver", Where::kNode, -2.0}, {"cpu_busy", Where::kNode, -1.5}, {"nvlink_errors", Where::kSame, -2.0}, {"scale_up_links_missing", Where::kSame, -2.0}, {"ranks_late_changing", Where::kJob, -4.0}, {"imbalance_up", Where::kJob, -3.5}, {"ecc_storm", Where::kSame, -0.5}, {"rack_at_cap", Where::kFeeds, -3.0}, {"rack_cap_lowered", Where::kFeeds, -3.0}, {"inlet_hot", Where::kNode, -2.0}, {"flow_low", Where::kFeeds, -3.0}},
-                         kLate, 15, nullptr, judge_silent});
+                         kLate, 20, flags_seen, judge_silent});
 
 WEFT_REGISTER(causes(), {"power_cap_wrong", "power limit or clock lock left wrong",
                          {{"power_limit_low", Lift::kSame}, {"clock_low", Lift::kSame}},

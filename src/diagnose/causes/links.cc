@@ -116,7 +116,7 @@ WEFT_REGISTER(causes(), {"optic_ageing", "laser wears out: bias up, light down, 
 WEFT_REGISTER(causes(), {"link_bad_lock", "came back up with a worse error rate",
                          {{"ber_step", Lift::kLink}},
                          {{"ber_step", Where::kEnd, 2.5}, {"link_flapped", Where::kEnd, 0.2}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"retransmits", Where::kEnd, 0.2}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -3.0}},
-                         "bounce the link once more: a good lock brings the old error rate back", 12, nullptr, judge_bad_lock});
+                         "bounce the link once more: a good lock brings the old error rate back", 4, nullptr, judge_bad_lock});
 
 WEFT_REGISTER(causes(), {"link_one_sided", "one direction is bad, the other clean",
                          {{"rx_errors", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}, {"ber_step", Lift::kLink}},

@@ -132,6 +132,27 @@ void examine_checkpoint(Context& c, SeriesId id) {
   std::vector<Point> changes;
   for (const Point& q : p)
     if (q.value > 0 && (changes.empty() || q.value != changes.back().value)) changes.push_back(q);
+  if (changes.empty()) return;
+  std::string own = entity_of(*job);
+  double last = changes.back().value;
+  // No past to compare with: long against the step, and another job saved during the same time.
+  double step = NAN;
+  if (SeriesId steps = c.table.find(metric::kStepSeconds, own); steps.v != UINT32_MAX) step = c.windows.baseline(steps, job->since, c.now).median;
+  if (changes.size() < 3 && last > c.rules["checkpoint_steps"] * step) {
+    for (SeriesId other : c.table.of_metric(metric::kCheckpointSeconds)) {
+      if (other == id || !c.windows.has(other) || c.now - c.windows.last_at(other) > minutes(3)) continue;
+      const RunningJob* second = job_of(c, c.table.entity(other));
+      if (!second) continue;
+      SeriesId their_steps = c.table.find(metric::kStepSeconds, entity_of(*second));
+      double their_step = their_steps.v == UINT32_MAX ? NAN : c.windows.baseline(their_steps, second->since, c.now).median;
+      std::vector<Point> q = c.windows.last_points(other, 1);
+      if (q.empty() || !(q[0].value > c.rules["checkpoint_steps"] * their_step)) continue;
+      Instant a0 = changes.back().at - seconds(last), b0 = q[0].at - seconds(q[0].value);
+      if (a0 > q[0].at || b0 > changes.back().at) continue;
+      for (auto [series, who, took, unit] : {std::tuple(id, own, last, step), std::tuple(other, entity_of(*second), q[0].value, their_step)})
+        c.raise("checkpoint_slow", who, Layer::kStorage, 0.9, minutes(12), std::min(a0, b0), {c.evidence(series, took, unit, fmt::format("checkpoint took {:.1f} s ({:.0f} steps) while the other job saved too", took, took / unit), std::min(a0, b0))});
+    }
+  }
   if (changes.size() < 2) return;
   std::vector<double> before;
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) before.push_back(changes[i].value);

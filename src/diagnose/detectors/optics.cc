@@ -42,9 +42,10 @@ void examine_ber(Context& c, SeriesId id) {
   if (p.size() < 30) return;
   for (Point& q : p) q.value = decades(q.value);
   std::vector<double> now;
-  std::size_t recent = suspect(c, entity) || c.windows.interval(id) > seconds(4) ? 2 : 8;
+  bool slow_exporter = c.windows.interval(id) > seconds(4);
+  std::size_t recent = slow_exporter ? (suspect(c, entity) ? 1 : 2) : suspect(c, entity) ? 2 : 8;
   for (std::size_t i = p.size() - recent; i < p.size(); ++i) now.push_back(p[i].value);
-  double level = recent == 2 ? std::min(now[0], now[1]) : telemetry::median(now);
+  double level = recent <= 2 ? *std::min_element(now.begin(), now.end()) : telemetry::median(now);
   const Finding* old = c.findings.find("ber_step", entity);
   if (old && !old->evidence.empty()) {
     double before = decades(old->evidence[0].baseline);
