@@ -68,58 +68,72 @@ Mesh mesh_of(const Snapshot& s, Network n) {
 
 }  // namespace
 
-Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among) {
-  Mesh m = mesh_of(s, n);
-  // Components of forwarders alone: an end point joined to two of them does not join them.
-  std::vector<std::uint32_t> component(m.device.size(), kNone), queue;
+struct Reachability::State {
+  Mesh m;
+  std::vector<std::uint32_t> component;  // of forwarders alone: an end point joined to two of them does not join them
   std::uint32_t components = 0;
+
+  // The components an end point touches; a direct cable between two end points counts as a component of its own.
+  std::vector<std::uint32_t> touches(std::uint32_t v) const {
+    std::vector<std::uint32_t> set;
+    if (v == kNone) return set;
+    if (m.forward[v]) set.push_back(component[v]);
+    for (std::uint32_t w : m.next[v]) set.push_back(m.forward[w] ? component[w] : components + std::min(v, w));
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    return set;
+  }
+  Reach of(const std::vector<std::uint32_t>& end_points) const {
+    std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> classes;
+    for (std::uint32_t v : end_points) classes[touches(v)].push_back(v);
+    Reach out;
+    out.end_points = end_points.size();
+    auto device = [&](std::uint32_t v) { return v == kNone ? DeviceId{} : m.device[v]; };
+    for (auto a = classes.begin(); a != classes.end(); ++a)
+      for (auto b = a; b != classes.end(); ++b) {
+        if (a == b && !a->first.empty()) continue;
+        std::vector<std::uint32_t> both;
+        std::set_intersection(a->first.begin(), a->first.end(), b->first.begin(), b->first.end(), std::back_inserter(both));
+        std::size_t na = a->second.size(), nb = b->second.size(), pairs = a == b ? na * (na - 1) / 2 : na * nb;
+        if (!both.empty() || pairs == 0) continue;
+        out.unreachable_pairs += pairs;
+        if (!out.example_a.ok()) out.example_a = device(a->second.front()), out.example_b = device(a == b ? b->second.back() : b->second.front());
+      }
+    return out;
+  }
+};
+
+Reachability::Reachability(const Snapshot& s, Network n) : state_(std::make_unique<State>()) {
+  Mesh& m = state_->m = mesh_of(s, n);
+  auto& component = state_->component;
+  component.assign(m.device.size(), kNone);
+  std::vector<std::uint32_t> queue;
   for (std::uint32_t v = 0; v < m.device.size(); ++v) {
     if (!m.forward[v] || component[v] != kNone) continue;
     queue.assign(1, v);
-    component[v] = components;
+    component[v] = state_->components;
     for (std::size_t i = 0; i < queue.size(); ++i)
       for (std::uint32_t w : m.next[queue[i]])
-        if (m.forward[w] && component[w] == kNone) component[w] = components, queue.push_back(w);
-    ++components;
+        if (m.forward[w] && component[w] == kNone) component[w] = state_->components, queue.push_back(w);
+    ++state_->components;
   }
-  // End points by the set of components they touch; a direct cable between two end points counts as a component of its own.
-  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> classes;
-  Reach out;
-  auto add = [&](std::uint32_t v) {
-    std::vector<std::uint32_t> set;
-    if (m.forward[v]) set.push_back(component[v]);
-    for (std::uint32_t w : m.next[v]) {
-      if (m.forward[w]) set.push_back(component[w]);
-      else set.push_back(components + std::min(v, w));
-    }
-    std::sort(set.begin(), set.end());
-    set.erase(std::unique(set.begin(), set.end()), set.end());
-    classes[set].push_back(v);
-    ++out.end_points;
-  };
-  if (among.empty()) {
-    for (std::uint32_t v = 0; v < m.device.size(); ++v)
-      if (m.end_point[v]) add(v);
-  } else {
-    std::size_t lone = 0;
-    for (DeviceId d : among)
-      if (m.vertex[d.v] != kNone) add(m.vertex[d.v]);
-      else ++lone;
-    if (lone > 0) classes[{}].resize(classes[{}].size() + lone, kNone), out.end_points += lone;
-  }
-  auto device = [&](std::uint32_t v) { return v == kNone ? DeviceId{} : m.device[v]; };
-  for (auto a = classes.begin(); a != classes.end(); ++a)
-    for (auto b = a; b != classes.end(); ++b) {
-      std::vector<std::uint32_t> both;
-      std::set_intersection(a->first.begin(), a->first.end(), b->first.begin(), b->first.end(), std::back_inserter(both));
-      if (!both.empty()) continue;
-      std::size_t na = a->second.size(), nb = b->second.size();
-      std::size_t pairs = a == b ? na * (na - 1) / 2 : na * nb;
-      if (pairs == 0) continue;
-      out.unreachable_pairs += pairs;
-      if (!out.example_a.ok()) out.example_a = device(a->second.front()), out.example_b = device(a == b ? b->second.back() : b->second.front());
-    }
-  return out;
+}
+Reachability::~Reachability() = default;
+
+Reach Reachability::all() const {
+  std::vector<std::uint32_t> points;
+  for (std::uint32_t v = 0; v < state_->m.device.size(); ++v)
+    if (state_->m.end_point[v]) points.push_back(v);
+  return state_->of(points);
+}
+Reach Reachability::among(std::span<const DeviceId> end_points) const {
+  std::vector<std::uint32_t> points;
+  for (DeviceId d : end_points) points.push_back(state_->m.vertex[d.v]);
+  return state_->of(points);
+}
+Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among) {
+  Reachability r(s, n);
+  return among.empty() ? r.all() : r.among(among);
 }
 
 namespace {

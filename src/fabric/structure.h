@@ -2,6 +2,7 @@
 // between two halves. Built from links that carry traffic now.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,19 @@ struct Reach {
   std::size_t unreachable_pairs = 0;             // unordered
   DeviceId example_a, example_b;                 // one such pair
 };
-// With `among`, only these end points (cards of a domain) and pairs among them.
-Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among = {});
+// Looks at the whole network once; then any set of end points (cards of a domain) can be asked about, at the cost of the set.
+class Reachability {
+ public:
+  Reachability(const Snapshot& s, Network n);
+  ~Reachability();
+  Reach all() const;
+  Reach among(std::span<const DeviceId> end_points) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among = {});  // empty: all
 
 struct CutPoint {
   Network network;
