@@ -85,7 +85,6 @@ sanitize-thread: page
 
 check-all:
 	@scripts/setup.sh build bench fuzz check
-	@$(MAKE) format-check
 	@$(MAKE) test
 	@$(MAKE) slow
 	@$(MAKE) clean-day
@@ -94,6 +93,7 @@ check-all:
 	@$(MAKE) sanitize-address
 	@$(MAKE) sanitize-thread
 	@$(MAKE) fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS)
+	@$(MAKE) format-check
 	@echo "check-all: all passed"
 
 format:
