@@ -65,8 +65,16 @@ fuzz:
 
 # 30 virtual days without a fault, over seeds and sites: any isolation or incident fails it.
 soak: build
-	@build/weft scenario run scenarios/soak/lab-32.yaml --seeds 5 $(ARGS)
-	@build/weft scenario run scenarios/soak/pod-144.yaml --seeds 5 $(ARGS)
+	@build/weft scenario run scenarios/soak/lab-32.yaml --seeds $(SOAK_SEEDS) $(ARGS)
+	@build/weft scenario run scenarios/soak/pod-144.yaml --seeds $(SOAK_SEEDS) $(ARGS)
+
+# A virtual day at one sample a second without a fault.
+clean-day: build
+	@build/weft scenario run scenarios/soak/lab-32-1s.yaml
+
+# Every fault of the catalogue, judged; a row per scenario and seed.
+scenarios: build
+	@build/weft scenario run scenarios/ --seeds $(SEEDS) $(ARGS)
 
 # The page in a real browser: headless Chromium against a running twin.
 test-page: build
@@ -88,7 +96,6 @@ check-all:
 	@$(MAKE) test
 	@$(MAKE) slow
 	@$(MAKE) clean-day
-	@build/weft scenario run scenarios/soak/lab-32-1s.yaml
 	@$(MAKE) test-page
 	@$(MAKE) sanitize-address
 	@$(MAKE) sanitize-thread
