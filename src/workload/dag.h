@@ -1,6 +1,6 @@
 // One step of a job as a graph of computes and communications. Ranks with the same program share it: `programs` holds each
 // distinct program once, `program_of` says which rank runs which; groups and peers are resolved per rank. Laws: bytes per group
-// equal the closed formulas of facts (planning §5); every collective is entered by all members in the same order.
+// equal the closed formulas of account.h; every collective is entered by all members in the same order.
 #pragma once
 
 #include <cstdint>
