@@ -94,3 +94,16 @@ TEST(DiagnoseLinks, HalfRate) {
 
 }  // namespace
 }  // namespace weft::diagnose
+
+namespace weft::diagnose {
+namespace {
+
+TEST(DiagnoseRoom, WarmsFromTheFourthMinuteAtTenSecondSampling) {
+  Scene s;
+  s.text("series redfish_thermal_temperatures_reading_celsius sn1/node* every=10 : 0 23 ~0.01\nseries redfish_thermal_temperatures_reading_celsius sn1/node3 every=10 : 0 23 ~0.01 | 240 23>28.3@1000");
+  auto d = s.run(1500);
+  EXPECT_EQ(first(s, d), "inlet_temp_rise rack2") << s.story();
+}
+
+}  // namespace
+}  // namespace weft::diagnose

@@ -148,6 +148,7 @@ const std::vector<DeviceId>& Machine::cards_of(DeviceId d) const {
       DeviceKind k = snapshot_->device(d).kind;
       if (member && (k == DeviceKind::kCdu || k == DeviceKind::kPump || k == DeviceKind::kFan) && !cool) member = false;
       if (member && (k == DeviceKind::kPsu || k == DeviceKind::kPowerShelf || k == DeviceKind::kPdu) && !power) member = false;
+      if (member && k == DeviceKind::kRack && !rack) member = false;  // a rack on a loop does not feed the loop
       if (member && (k == DeviceKind::kSwitch || k == DeviceKind::kNic || k == DeviceKind::kStorage)) member = false;
       if (!member && domain.name != local) continue;
       for (DeviceId m : domain.members)

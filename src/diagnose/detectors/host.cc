@@ -15,6 +15,15 @@ struct Level {
   const char* text;
 };
 
+// A room warms slowly and independently of the load: the earliest third of the last two hours is the past that the rise has not touched.
+Baseline early_history(const Context& c, SeriesId id) {
+  Instant from = std::max(c.now - hours(2), c.windows.first_at(id) + minutes(1));
+  Duration third = (c.now - from) / 3;
+  Baseline b = c.windows.minute_baseline(id, from, from + std::max(third, minutes(3)));
+  b.mad = std::min(b.mad, 0.5);
+  return b;
+}
+
 double limit_of(const Context& c, const Level& l, double median, double mad) {
   (void)c;
   bool low = l.share != 0 ? l.share < 1 : l.offset < 0;
@@ -25,8 +34,9 @@ bool is_low(const Level& l) { return l.share != 0 ? l.share < 1 : l.offset < 0; 
 
 void arm_level(Context& c, SeriesId id, const Level& l) {
   if (alive(c, l.sign, c.table.entity(id))) return;
-  Baseline b = long_history(c, id);
-  if (b.samples < 8) return;
+  bool room = l.sign == "inlet_hot";
+  Baseline b = room ? early_history(c, id) : long_history(c, id);
+  if (b.samples < (room ? 2 : 8)) return;
   double limit = limit_of(c, l, b.median, b.mad);
   if (is_low(l)) c.windows.set_wire(id, limit, kNone);
   else c.windows.set_wire(id, kNone, limit);
@@ -37,7 +47,11 @@ void examine_level(Context& c, SeriesId id, const Level& l) {
   const Finding* old = c.findings.find(l.sign, entity);
   Baseline b;
   if (old) b.median = old->evidence[0].baseline, b.samples = 99;
-  else {
+  else if (l.sign == "inlet_hot") {
+    b = early_history(c, id);
+    if (b.samples < 2) return;
+    b.samples = 99;
+  } else {
     // Before the samples under judgement.
     std::vector<Point> recent = c.windows.last_points(id, static_cast<std::size_t>(l.of));
     Instant end = recent.empty() ? c.now : recent.front().at - nanoseconds(1);
