@@ -22,7 +22,9 @@ void flap(State& s, Active& a) {
     a.memory[2] = a.age;
     a.memory[0] = a.age + a.random.uniform(low, high) * (up ? 1 / a.magnitude : a.magnitude);
   }
-  if (a.memory[1] > 0) s.links[a.target.link.v].state = fabric::LinkState::kDown, a.showing = true;
+  if (a.memory[1] > 0) s.links[a.target.link.v].state = fabric::LinkState::kDown;
+  // One flap is everyday life (Alibaba HPN); the second makes it a flapping link.
+  if (a.memory[1] > 0 && a.memory[2] > 0) a.showing = true;
   const fabric::Link& link = s.built.link(a.target.link);
   if (a.age - a.memory[2] < 3)
     for (fabric::PortId q : {link.a, link.b}) s.ports[q.v].knobs.ber = 3;  // at the edges only

@@ -65,10 +65,16 @@ void silent(State& s, Active& a) {
   for (fabric::LinkId l : s.network_links(a.target.device)) {
     if (!s.ethernet(l)) continue;
     s.links[l.v].rate = std::max(0.3, 1 - s.parameters->get("silent_drop.rate_loss") * a.magnitude);
+    // Those whose flows cross it notice: NICs at its own ports, and with a smaller part of their flows those one switch further down.
+    auto notice = [&](fabric::DeviceId d, double part) {
+      if (s.built.device(d).kind != fabric::DeviceKind::kNic) return;
+      NicKnobs& k = s.nics[static_cast<std::size_t>(s.index_of(d))].knobs;
+      k.out_of_sequence = std::max(k.out_of_sequence, part * s.parameters->get("silent_drop.gaps_per_s") * a.magnitude), k.ack_timeout = k.out_of_sequence / 10;
+    };
     fabric::DeviceId far = s.built.port(s.built.other_end(l, a.target.device)).device;
-    if (s.built.device(far).kind != fabric::DeviceKind::kNic) continue;
-    Nic& n = s.nics[static_cast<std::size_t>(s.index_of(far))];
-    n.knobs.out_of_sequence = s.parameters->get("silent_drop.gaps_per_s") * a.magnitude, n.knobs.ack_timeout = n.knobs.out_of_sequence / 10;
+    notice(far, 1);
+    if (s.built.device(far).kind == fabric::DeviceKind::kSwitch)
+      for (fabric::LinkId below : s.network_links(far)) notice(s.built.port(s.built.other_end(below, far)).device, 0.4);
   }
   a.showing = true;
 }
