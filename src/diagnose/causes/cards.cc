@@ -23,18 +23,25 @@ std::size_t companions(const Case& c, std::string_view sign) {
   return n;
 }
 
+// A blocked plate costs 5 to 20 C over the peers; more than that ends in throttling.
+double beyond_plate(const Case& c) {
+  for (const Finding* f : c.found("card_hot", Where::kSame))
+    if (!f->evidence.empty() && f->evidence[0].value - f->evidence[0].baseline > 20) return 2.5;
+  return 0;
+}
+
 // One card alone. Several: what they share is the fault.
 double judge_thermal(const Case& c) {
   if (!is_card(c)) return -1000;
   std::size_t others = std::max(companions(c, "thermal_throttle"), companions(c, "card_hot"));
-  return others == 0 ? 0.5 : -2.5 * static_cast<double>(std::min<std::size_t>(others, 3));
+  return beyond_plate(c) + (others == 0 ? 0.5 : -2.5 * static_cast<double>(std::min<std::size_t>(others, 3)));
 }
 double judge_cold_plate(const Case& c) {
   if (!is_card(c)) return -1000;
   // Heat that rises while the clock is still held: thermal resistance, seen before any flag.
   bool flagged = !c.found("thermal_throttle", Where::kSame).empty();
   std::size_t others = companions(c, "card_hot");
-  return (liquid(c) ? 1.0 : -4.0) + (flagged ? -1.5 : 1.0) - 2.5 * static_cast<double>(std::min<std::size_t>(others, 3));
+  return (liquid(c) ? 1.0 : -4.0) - beyond_plate(c) + (flagged ? -1.5 : 1.0) - 2.5 * static_cast<double>(std::min<std::size_t>(others, 3));
 }
 // Lateness shows within steps, flags and widths at the exporter's pace: have they been read since?
 bool flags_seen(const Case& c) {
@@ -89,7 +96,7 @@ WEFT_REGISTER(causes(), {"card_thermal", "one card throttles thermally",
 WEFT_REGISTER(causes(), {"cold_plate_blocked", "cold plate of one card blocked or with trapped air",
                          {{"card_hot", Lift::kSame}},
                          {{"card_hot", Where::kSame, 3.0, 2.0}, {"thermal_throttle", Where::kSame, 0.3}, {"clock_low", Where::kSame, 0.3}, {"hw_slowdown", Where::kSame, 0.1}, {"rank_late", Where::kSame, 0.3}, {"power_brake", Where::kSame, -4.0}, {"flow_low", Where::kFeeds, -4.0}, {"pump_failed", Where::kFeeds, -4.0}, {"fan_low", Where::kNode, -4.0}, {"inlet_hot", Where::kNode, -3.0}, {"supply_hot", Where::kFeeds, -3.0}},
-                         kHot, 20, nullptr, judge_cold_plate});
+                         kHot, 60, nullptr, judge_cold_plate});
 
 WEFT_REGISTER(causes(), {"card_slow_silent", "slow card without any flag",
                          {{"rank_late", Lift::kSame}, {"rank_offset", Lift::kSame}},
