@@ -106,12 +106,12 @@ WEFT_REGISTER(causes(), {"link_half_rate", "negotiated less than the built rate"
 WEFT_REGISTER(causes(), {"connector_dirty", "less light received at one end, error rate stepped up and stays",
                          {{"rx_power_low", Lift::kLink}},
                          {{"rx_power_low", Where::kEnd, 4.0}, {"ber_step", Where::kEnd, 2.0, 0.5}, {"rx_errors", Where::kEnd, 0.3}, {"fec_uncorrectable", Where::kEnd, 0.3}, {"retransmits", Where::kEnd, 0.2}, {"tx_power_low", Where::kEnd, -4.0}, {"tx_bias_up", Where::kEnd, -4.0}, {"ber_slope", Where::kEnd, -1.5}, {"module_hot", Where::kEnd, -1.0}},
-                         kOptics, 15, nullptr, scale_out_only});
+                         kOptics, 9, nullptr, scale_out_only});
 
 WEFT_REGISTER(causes(), {"optic_ageing", "laser wears out: bias up, light down, error rate slopes up",
                          {{"ber_slope", Lift::kLink}, {"tx_bias_up", Lift::kLink}, {"tx_power_low", Lift::kLink}},
                          {{"ber_slope", Where::kEnd, 3.5, 1.0}, {"tx_bias_up", Where::kEnd, 3.0}, {"tx_power_low", Where::kEnd, 2.0}, {"rx_power_low", Where::kEnd, 0.3}, {"ber_step", Where::kEnd, 0.3}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"module_hot", Where::kEnd, -2.0}},
-                         kOptics, 15, nullptr, scale_out_only});
+                         kOptics, 9, nullptr, scale_out_only});
 
 WEFT_REGISTER(causes(), {"link_bad_lock", "came back up with a worse error rate",
                          {{"ber_step", Lift::kLink}},
@@ -121,7 +121,7 @@ WEFT_REGISTER(causes(), {"link_bad_lock", "came back up with a worse error rate"
 WEFT_REGISTER(causes(), {"link_one_sided", "one direction is bad, the other clean",
                          {{"rx_errors", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}, {"ber_step", Lift::kLink}},
                          {{"rx_errors", Where::kEnd, 4.0, 1.0}, {"fec_uncorrectable", Where::kEnd, 1.5}, {"ber_step", Where::kEnd, 0.8}, {"retransmits", Where::kEnd, 0.5}, {"link_retries", Where::kEnd, 0.3}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -4.0}},
-                         "read the error counters of both ends, per direction; transfer both ways one at a time", 10, light_seen, judge_one_sided});
+                         "read the error counters of both ends, per direction; transfer both ways one at a time", 8, light_seen, judge_one_sided});
 
 WEFT_REGISTER(causes(), {"scale_up_link_down", "scale-up link lost",
                          {{"link_down", Lift::kLink}, {"link_flap", Lift::kLink}},
