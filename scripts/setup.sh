@@ -24,7 +24,7 @@ for purpose in "${@:-build}"; do
     bench) wanted+=" $bench" ;;
     fuzz) wanted+=" $fuzz" ;;
     check) wanted+=" $check" ;;
-    browser) wanted+=" chromium" ;;
+    browser) wanted+=" chromium fonts-wqy-zenhei" ;;
     tidy) wanted+=" $tidy" ;;
     *) sed -n '2,6p' "$0" >&2; exit 2 ;;
   esac

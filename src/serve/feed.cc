@@ -270,7 +270,7 @@ Result<std::string> Feed::series(const std::string& m, const std::string& entity
     impl_->rings[id.v].each([&](const auto& p) { points.push_back({p.first, p.second}); });
     list.push_back({{"labels", impl_->table.labels(id)}, {"points", points}});
   }
-  if (list.empty()) return fail(ErrorKind::kNotFound, fmt::format("no series '{}' of '{}'", m, entity));
+  // A series nobody has sent yet is an empty answer, not an error.
   return dump_json({{"metric", m}, {"entity", entity}, {"series", list}}, -1);
 }
 
