@@ -150,11 +150,18 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
     if (!file) return answer(r, fail(ErrorKind::kNotFound, "no such page"));
     r.set_content(*file, content_type(path));
   });
+  // Not the library's default SO_REUSEPORT: a second server on the same port must fail, not share its visitors.
+  http.set_socket_options([](socket_t socket) {
+    int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   d->address = options.address;
   if (options.port == 0) d->port = http.bind_to_any_port(options.address.c_str());
   else d->port = http.bind_to_port(options.address.c_str(), options.port) ? options.port : -1;
   if (d->port <= 0) return fail(ErrorKind::kUnavailable, fmt::format("cannot listen on {}:{}: the port is taken or not allowed; choose another with --port", options.address, options.port));
   d->thread = std::thread([d] { d->http.listen_after_bind(); });
+  // stop() is lost on a server that does not listen yet, so start() returns only once it does.
+  for (int i = 0; i < 5000 && !d->http.is_running(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return server;
 }
 
