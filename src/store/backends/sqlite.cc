@@ -2,7 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "store/store.h"
 
@@ -10,6 +12,16 @@ namespace weft::store {
 namespace {
 
 constexpr int kSchema = 1;
+constexpr std::int64_t kApplication = 0x77656674;  // "weft"
+
+// A statement left half-read keeps its read transaction open, and the write-ahead log could not shrink.
+struct Reset {
+  sqlite3_stmt* statement;
+  explicit Reset(sqlite3_stmt* s) : statement(s) {}
+  ~Reset() { sqlite3_reset(statement); }
+  Reset(const Reset&) = delete;
+  Reset& operator=(const Reset&) = delete;
+};
 
 class Sqlite : public Store {
  public:
@@ -29,17 +41,23 @@ class Sqlite : public Store {
   Status open() {
     if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) return error("cannot open the store");
     sqlite3_busy_timeout(db_, 5000);
-    for (const char* sql : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
-                            "CREATE TABLE IF NOT EXISTS journal(sequence INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER, kind TEXT, subject TEXT, entity TEXT, who TEXT, why TEXT, before TEXT, after TEXT)",
-                            "CREATE TABLE IF NOT EXISTS samples(metric TEXT, entity TEXT, labels TEXT, at INTEGER, value REAL)", "CREATE INDEX IF NOT EXISTS samples_by ON samples(metric, entity, at)",
-                            "CREATE TABLE IF NOT EXISTS documents(key TEXT PRIMARY KEY, value TEXT)"})
-      if (sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return error("cannot prepare the store");
-    sqlite3_stmt* version = nullptr;
-    int found = 0;
-    if (sqlite3_prepare_v2(db_, "PRAGMA user_version", -1, &version, nullptr) == SQLITE_OK && sqlite3_step(version) == SQLITE_ROW) found = sqlite3_column_int(version, 0);
-    sqlite3_finalize(version);
-    if (found == 0) sqlite3_exec(db_, ("PRAGMA user_version=" + std::to_string(kSchema)).c_str(), nullptr, nullptr, nullptr);
-    else if (found > kSchema) return fail(ErrorKind::kConflict, "the store was written by a newer weft; use that one, or another file", path_);
+    // Looked at before anything is written: another program's database stays as it is.
+    WEFT_ASSIGN(std::int64_t tables, number("SELECT count(*) FROM sqlite_master"));
+    WEFT_ASSIGN(std::int64_t owner, number("PRAGMA application_id"));
+    WEFT_ASSIGN(std::int64_t found, number("PRAGMA user_version"));
+    if (tables > 0 && owner != kApplication) return fail(ErrorKind::kConflict, "the file is another program's SQLite database; name another with --store", path_);
+    if (found > kSchema) return fail(ErrorKind::kConflict, "the store was written by a newer weft; use that one, or another file", path_);
+    const std::string stamp = "PRAGMA application_id=" + std::to_string(kApplication) + "; PRAGMA user_version=" + std::to_string(kSchema);
+    // One transaction: a kill leaves an empty file or a whole store.
+    const std::string tables_sql =
+        "BEGIN IMMEDIATE;"
+        "CREATE TABLE IF NOT EXISTS journal(sequence INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER, kind TEXT, subject TEXT, entity TEXT, who TEXT, why TEXT, before TEXT, after TEXT);"
+        "CREATE TABLE IF NOT EXISTS samples(metric TEXT, entity TEXT, labels TEXT, at INTEGER, value REAL);"
+        "CREATE INDEX IF NOT EXISTS samples_by ON samples(metric, entity, at);"
+        "CREATE TABLE IF NOT EXISTS documents(key TEXT PRIMARY KEY, value TEXT);" +
+        stamp + ";COMMIT";
+    for (const std::string& sql : {std::string("PRAGMA journal_mode=WAL"), std::string("PRAGMA synchronous=FULL"), tables > 0 ? std::string() : tables_sql})
+      if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error("cannot prepare the store");
     struct {
       const char* sql;
       sqlite3_stmt** into;
@@ -57,7 +75,7 @@ class Sqlite : public Store {
 
   Result<std::int64_t> append(const JournalEntry& e) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(append_);
+    Reset done(append_);
     sqlite3_bind_int64(append_, 1, e.at.ns());
     const std::string texts[] = {e.kind, e.subject, e.entity, e.who, e.why, dump_json(*e.before, -1), dump_json(*e.after, -1)};
     for (int i = 0; i < 7; ++i) bind(append_, i + 2, texts[i]);
@@ -66,14 +84,14 @@ class Sqlite : public Store {
   }
   Result<std::vector<JournalEntry>> read(std::int64_t after, std::size_t limit) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(read_);
+    Reset done(read_);
     sqlite3_bind_int64(read_, 1, after);
     sqlite3_bind_int64(read_, 2, static_cast<sqlite3_int64>(std::min<std::size_t>(limit, INT64_MAX)));
     return entries(read_);
   }
   Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to, std::size_t limit) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(audit_);
+    Reset done(audit_);
     bind(audit_, 1, entity), bind(audit_, 2, who);
     sqlite3_bind_int64(audit_, 3, from.ns());
     sqlite3_bind_int64(audit_, 4, to.ns());
@@ -84,7 +102,7 @@ class Sqlite : public Store {
     std::lock_guard lock(mutex_);
     if (sqlite3_exec(db_, "BEGIN", nullptr, nullptr, nullptr) != SQLITE_OK) return error("cannot store samples");
     for (const StoredSample& s : samples) {
-      sqlite3_reset(put_sample_);
+      Reset done(put_sample_);
       bind(put_sample_, 1, s.metric), bind(put_sample_, 2, s.entity), bind(put_sample_, 3, s.labels);
       sqlite3_bind_int64(put_sample_, 4, s.at.ns());
       sqlite3_bind_double(put_sample_, 5, s.value);
@@ -99,7 +117,7 @@ class Sqlite : public Store {
   }
   Result<std::vector<StoredSample>> samples(const std::string& metric, const std::string& entity, Instant from, Instant to) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(samples_);
+    Reset done(samples_);
     bind(samples_, 1, metric), bind(samples_, 2, entity);
     sqlite3_bind_int64(samples_, 3, from.ns());
     sqlite3_bind_int64(samples_, 4, to.ns());
@@ -112,7 +130,7 @@ class Sqlite : public Store {
   }
   Status put(const std::string& key, const Json& value) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(put_);
+    Reset done(put_);
     std::string text = dump_json(value, -1);
     bind(put_, 1, key), bind(put_, 2, text);
     if (sqlite3_step(put_) != SQLITE_DONE) return error("cannot store a document");
@@ -120,7 +138,7 @@ class Sqlite : public Store {
   }
   Result<Json> get(const std::string& key) override {
     std::lock_guard lock(mutex_);
-    sqlite3_reset(get_);
+    Reset done(get_);
     bind(get_, 1, key);
     int rc = sqlite3_step(get_);
     if (rc == SQLITE_DONE) return fail(ErrorKind::kNotFound, "no stored document '" + key + "'", path_);
@@ -129,6 +147,15 @@ class Sqlite : public Store {
   }
 
  private:
+  Result<std::int64_t> number(const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    std::optional<std::int64_t> value;
+    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) value = sqlite3_column_int64(statement, 0);
+    auto failed = error("cannot open the store");
+    sqlite3_finalize(statement);
+    if (!value) return failed;
+    return *value;
+  }
   static void bind(sqlite3_stmt* s, int i, const std::string& text) { sqlite3_bind_text(s, i, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT); }
   static std::string column(sqlite3_stmt* s, int i) {
     const auto* text = sqlite3_column_text(s, i);
