@@ -255,7 +255,7 @@ struct Loop::Impl {
     } else if (action.kind == heal::action::kJobStop) {
       jobs[action.target.substr(4)].view.running = false;
       jobs_changed = true;
-      if (i) say("rearrange", i, fmt::format("{} stopped{}", action.target, action.parameters->value("checkpoint", false) ? " after a checkpoint" : ""));
+      if (i) say("rearrange", i, fmt::format("{} stopped{}", action.target, action.parameters->value("checkpoint", false) ? ", saving first where it still can" : ""));
     } else if (action.kind == heal::action::kLinkIsolate || action.kind == heal::action::kCordon) {
       ++isolations[action.target];
       if (i) {
