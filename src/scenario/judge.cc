@@ -40,10 +40,13 @@ std::string expected_outcome(const Expectation* e, const diagnose::FaultClass* c
   return c->remedy == "report" || c->remedy == "cooling" || c->remedy == "power" ? "reported" : "recovered";
 }
 
-// Link 30 s, everything that moves work 10 min.
-Duration expected_limit(const Expectation* e, const diagnose::FaultClass* c) {
+// Link 30 s, everything that moves work 10 min. A link that is a card's only one cannot be re-routed: its work moves.
+Duration expected_limit(const Expectation* e, const diagnose::FaultClass* c, const control::Incident& incident) {
   if (e && e->recover_within > seconds(0)) return e->recover_within;
-  return c && c->remedy == "link" ? seconds(30) : minutes(10);
+  bool moved = std::any_of(incident.plans.begin(), incident.plans.end(), [](const heal::ActionPlan& p) {
+    return std::any_of(p.actions.begin(), p.actions.end(), [](const heal::Action& a) { return a.kind == heal::action::kJobStart; });
+  });
+  return c && c->remedy == "link" && !moved ? seconds(30) : minutes(10);
 }
 
 bool isolates(const std::string& kind) { return kind == heal::action::kCordon || kind == heal::action::kLinkIsolate; }
@@ -134,7 +137,7 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
     }
     if (found && outcome == "recovered") {
       if (row.recover_s < 0) failed("not recovered");
-      else if (row.recover_s > to_seconds(expected_limit(expectation[t], c))) failed(fmt::format("recovered after {:.0f} s, limit {:.0f} s", row.recover_s, to_seconds(expected_limit(expectation[t], c))));
+      else if (row.recover_s > to_seconds(expected_limit(expectation[t], c, *found))) failed(fmt::format("recovered after {:.0f} s, limit {:.0f} s", row.recover_s, to_seconds(expected_limit(expectation[t], c, *found))));
     }
     if (found && outcome == "reported") {
       bool reported = found->state == control::IncidentState::kReported || found->state == control::IncidentState::kClosed || found->recovered.ns() ||

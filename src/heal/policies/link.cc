@@ -46,6 +46,11 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     p.actions.push_back(work_order(cause.entity, "switch " + cause.entity + ": " + cause.fault));
     p.reason = "routes avoid the switch; people are called";
     p.release_when = "never";
+    fabric::DeviceId storage = s.of_kind(DeviceKind::kStorage).empty() ? fabric::DeviceId{} : s.of_kind(DeviceKind::kStorage)[0];
+    bool carries_storage = false;
+    for (fabric::PortId port : s.ports_of(*device)) carries_storage = carries_storage || (s.port(port).networks & fabric::bit(fabric::Network::kStorage));
+    // No job's traffic crosses it, storage does: reading again is the recovery.
+    if (!hit && storage.ok() && carries_storage) p.retest = probe(action::kProbeStorage, s.name(storage), "read_ratio", 0.25);
     if (hit) {
       Json cards = Json::array();
       for (fabric::DeviceId c : hit->placement.cards) cards.push_back(s.name(c));
