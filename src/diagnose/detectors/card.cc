@@ -138,7 +138,8 @@ void sweep_peers(Context& c) {
     std::vector<Seen> temp = levels(c, job, metric::kGpuTemp), clock = levels(c, job, metric::kSmClock);
     if (temp.size() >= 4) {
       double now = median_of(temp, &Seen::now, {}), before = median_of(temp, &Seen::before, {});
-      double limit = c.rules["card_hot_over_peers"];
+      // Temperatures settle for minutes after a start: until the own offset has a history, only a large rise counts.
+      double limit = c.rules[c.now - job.since < minutes(12) ? "card_hot_over_peers_young" : "card_hot_over_peers"];
       for (const Seen& s : temp) {
         if (!std::isfinite(s.now)) continue;
         // Its rise beyond the peers' rise since its own usual offset.
