@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "fabric/site.h"
+#include "heal/types.h"
+
+namespace weft::heal {
+namespace {
+
+struct Given {
+  fabric::Snapshot site;
+  Context context;
+  explicit Given(const char* name) : site(*fabric::load_site(name)) { context.snapshot = &site, context.incident = "I1", context.plan_id = "P7"; }
+  ActionPlan plan(const std::string& fault, const std::string& entity, bool undecided = false) {
+    diagnose::Diagnosis d;
+    diagnose::Cause c;
+    c.fault = fault, c.entity = entity, c.settling_test = "look";
+    d.causes = {c}, d.undecided = undecided;
+    return make_plan(d, context);
+  }
+};
+bool has(const ActionPlan& p, std::string_view kind) {
+  return std::any_of(p.actions.begin(), p.actions.end(), [&](const Action& a) { return a.kind == kind; });
+}
+
+// Every fault class gets a plan: owner, reason, ids; whatever isolates has an undo and a way back; JSON keeps it.
+TEST(HealPolicies, EveryFaultClassHasAPlanWithItsWayBack) {
+  Given g("pod-144");
+  for (const auto& k : diagnose::fault_classes()) {
+    std::string entity = k.entity_kind == "link"      ? g.site.name(g.site.port(g.site.ports_of(g.site.of_kind(fabric::DeviceKind::kNic)[0])[0]).link)
+                         : k.entity_kind == "card"    ? "sn1/node1/card0"
+                         : k.entity_kind == "node"    ? "sn1/node1"
+                         : k.entity_kind == "nic"     ? "sn1/node1/nic0"
+                         : k.entity_kind == "switch"  ? "leaf1"
+                         : k.entity_kind == "rack"    ? "rack1"
+                         : k.entity_kind == "cdu"     ? "cdu1"
+                         : k.entity_kind == "storage" ? "storage1"
+                                                      : "job/alpha";
+    ActionPlan p = g.plan(std::string(k.id), entity);
+    SCOPED_TRACE(std::string(k.id) + " by " + p.policy);
+    EXPECT_FALSE(p.empty() && p.report.empty());
+    EXPECT_EQ(p.owner, "weft");
+    EXPECT_FALSE(p.reason.empty());
+    for (const Action& a : p.actions) {
+      EXPECT_TRUE(a.id.starts_with("P7."));
+      if (a.kind == action::kCordon || a.kind == action::kLinkIsolate) {
+        EXPECT_FALSE(a.undo_kind.empty());
+        EXPECT_NE(p.release_when, "never");
+        EXPECT_FALSE(p.release_test.kind.empty()) << "released only after a measurement";
+      }
+    }
+    if (k.remedy == "report" || k.remedy == "cooling" || k.remedy == "power" || k.remedy == "config") {
+      EXPECT_FALSE(has(p, action::kCordon) || has(p, action::kLinkIsolate)) << "no isolation helps here";
+    }
+    auto again = plan_from_json(to_json(p, g.site), g.site);
+    ASSERT_TRUE(again.has_value()) << again.error().text();
+    EXPECT_EQ(dump_json(to_json(*again, g.site)), dump_json(to_json(p, g.site)));
+  }
+}
+
+TEST(HealPolicies, ASpareLinkTakesOver) {
+  Given g("pod-144");
+  std::string link = g.site.name(g.site.port(g.site.ports_of(*g.site.find_device("sn1/node1/nic0"))[0]).link);
+  ActionPlan p = g.plan("link_down", link);
+  ASSERT_TRUE(has(p, action::kLinkIsolate));
+  EXPECT_TRUE(has(p, action::kSpareLinkIn)) << "pod-144 has a spare link beside every NIC link";
+  EXPECT_EQ(p.retest.kind, action::kProbeLink);
+}
+
+TEST(HealPolicies, UndecidedIsolatesNothingAndNamesTheTest) {
+  Given g("lab-32");
+  ActionPlan p = g.plan("card_thermal", "sn1/node1/card0", true);
+  EXPECT_TRUE(p.empty());
+  EXPECT_NE(p.report.find("Settle by: look"), std::string::npos);
+}
+
+TEST(HealPolicies, WhatAnotherSystemIsolatedIsLeftAlone) {
+  Given g("lab-32");
+  fabric::DeviceId card = *g.site.find_device("sn1/node1/card0");
+  g.site = *fabric::apply(g.site, {{}, {{card, {fabric::DeviceState::kUp, 1, true, "alice", "burn-in"}}}, ""});
+  ActionPlan p = g.plan("card_off_bus", "sn1/node1/card0");
+  EXPECT_TRUE(p.empty());
+  EXPECT_NE(p.reason.find("alice"), std::string::npos);
+}
+
+TEST(HealPlans, DamagedJsonIsAnError) {
+  Given g("lab-32");
+  Json j = to_json(g.plan("card_off_bus", "sn1/node1/card0"), g.site);
+  j.erase("actions");
+  EXPECT_EQ(plan_from_json(j, g.site).error().kind, ErrorKind::kCorrupt);
+}
+
+}  // namespace
+}  // namespace weft::heal
