@@ -2,10 +2,10 @@
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
-#include "large_sites.h"
 #include "fabric/delta.h"
 #include "fabric/routes.h"
 #include "fabric/site.h"
+#include "large_sites.h"
 
 namespace weft::fabric {
 namespace {

@@ -1,4 +1,6 @@
 // Any bytes as the import format slurm-topology.
 #include "import_check.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { return weft::fuzz::import(data, size, "slurm-topology"); }
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return weft::fuzz::import(data, size, "slurm-topology");
+}

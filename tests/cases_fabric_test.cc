@@ -11,8 +11,9 @@
 namespace weft::fabric {
 namespace {
 
-#define NEED_CASES() \
-  if (testing_paths::cases_dir().empty()) GTEST_SKIP() << "set WEFT_CASES to the folder of real inputs (01-topo, 03-smi, 07-slurm …) to run this test"
+#define NEED_CASES()                      \
+  if (testing_paths::cases_dir().empty()) \
+  GTEST_SKIP() << "set WEFT_CASES to the folder of real inputs (01-topo, 03-smi, 07-slurm …) to run this test"
 
 Result<Observed> try_import(const std::string& path) {
   auto text = read_file(testing_paths::cases_dir() + "/" + path);
@@ -107,7 +108,10 @@ TEST(CasesTopo, EveryRcclModelIsRead) {
     ++files;
     Observed o = import("01-topo/rccl/" + entry.path().filename().string());
     std::string name = entry.path().stem().string();
-    std::size_t expected = name.starts_with("topo_16p") || name.starts_with("topo_4p4h") ? 16 : name.starts_with("topo_3p") ? 3 : name.starts_with("topo_4p1h") ? 4 : 8;
+    std::size_t expected = name.starts_with("topo_16p") || name.starts_with("topo_4p4h") ? 16
+                           : name.starts_with("topo_3p")                                 ? 3
+                           : name.starts_with("topo_4p1h")                               ? 4
+                                                                                         : 8;
     EXPECT_EQ(o.count(DeviceKind::kCard), expected) << name;
     for (const ObservedLink& l : o.links)
       EXPECT_TRUE(l.technology != "PCIe" || l.rate.known()) << name << ": every speed text of these files is understood";
@@ -204,7 +208,11 @@ TEST(CasesSmi, Captures) {
     auto cards = o.of_kind(DeviceKind::kCard);
     ASSERT_EQ(cards.size(), 1u) << name;
     EXPECT_EQ(o.fact(cards[0], "numa"), "0") << name;
-    EXPECT_EQ(o.fact(cards[0], "cpu_affinity"), name.find("h100") != std::string::npos ? "0-19" : name.find("l40s") != std::string::npos ? "0-7" : name.find("4080") != std::string::npos ? "0-15" : "0-23") << name;
+    EXPECT_EQ(o.fact(cards[0], "cpu_affinity"), name.find("h100") != std::string::npos   ? "0-19"
+                                                : name.find("l40s") != std::string::npos ? "0-7"
+                                                : name.find("4080") != std::string::npos ? "0-15"
+                                                                                         : "0-23")
+        << name;
     if (name.find("h100-80gb") != std::string::npos) {
       EXPECT_EQ(o.link_total(cards[0], Network::kScaleUp), 18);
       EXPECT_NEAR(o.links[0].rate.one()->value(), 26.562e9 * 8, 1e3);
@@ -282,7 +290,8 @@ TEST(CasesSlurm, SmallOnes) {
   Observed someone = import("07-slurm/someone-topology.conf");
   ASSERT_TRUE(add_gres_conf(someone, text_of("07-slurm/someone-gres.conf"), "gres.conf").has_value());
   EXPECT_TRUE(says(someone.contradictions, "taranisndl[0-2]"));
-  for (const char* name : {"schedmd-check-topology.conf", "topograph-expected.slinky-dra-block.conf"}) EXPECT_NE(try_import(std::string("07-slurm/") + name).error().text().find("describes blocks"), std::string::npos);
+  for (const char* name : {"schedmd-check-topology.conf", "topograph-expected.slinky-dra-block.conf"})
+    EXPECT_NE(try_import(std::string("07-slurm/") + name).error().text().find("describes blocks"), std::string::npos);
   EXPECT_NE(try_import("07-slurm/oci-topology.conf.j2").error().text().find("is a template"), std::string::npos);
   Observed tree = import("07-slurm/topograph-expected.slinky-oci-sim-tree.conf");
   EXPECT_EQ(tree.count(DeviceKind::kSwitch), 19u);

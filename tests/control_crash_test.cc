@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "control/loop.h"
 #include "fabric/site.h"
 #include "scenario/scenario.h"
-#include "control/loop.h"
 #include "store/store.h"
 #include "twin/world.h"
 
@@ -29,9 +29,13 @@ class DyingStore : public store::Store {
     return done;
   }
   Result<std::vector<store::JournalEntry>> read(std::int64_t after, std::size_t limit) override { return inner_.read(after, limit); }
-  Result<std::vector<store::JournalEntry>> audit(const std::string& e, const std::string& w, Instant f, Instant t, std::size_t l) override { return inner_.audit(e, w, f, t, l); }
+  Result<std::vector<store::JournalEntry>> audit(const std::string& e, const std::string& w, Instant f, Instant t, std::size_t l) override {
+    return inner_.audit(e, w, f, t, l);
+  }
   Status put_samples(const std::vector<store::StoredSample>& s) override { return inner_.put_samples(s); }
-  Result<std::vector<store::StoredSample>> samples(const std::string& m, const std::string& e, Instant f, Instant t) override { return inner_.samples(m, e, f, t); }
+  Result<std::vector<store::StoredSample>> samples(const std::string& m, const std::string& e, Instant f, Instant t) override {
+    return inner_.samples(m, e, f, t);
+  }
   Status put(const std::string& k, const Json& v) override { return inner_.put(k, v); }
   Result<Json> get(const std::string& k) override { return inner_.get(k); }
 
@@ -50,9 +54,9 @@ faults:
 )";
 
 struct Played {
-  std::map<std::string, int> effects;      // "kind target" → how often it succeeded
+  std::map<std::string, int> effects;  // "kind target" → how often it succeeded
   std::set<std::string> ids;
-  bool doubled = false;                    // an id had two effects
+  bool doubled = false;  // an id had two effects
   int appends = 0;
   std::uint64_t snapshot = 0;
   bool isolated = false, running = false;

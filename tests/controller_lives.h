@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -54,7 +54,8 @@ struct Twin {
     pid = ::fork();
     if (pid == 0) {
       if (!::freopen("/dev/null", "w", stderr)) ::_exit(126);
-      ::execl(binary.c_str(), "weft", "twin", "--socket", socket.c_str(), "--effects", effects.c_str(), "--scenario", scenario.c_str(), "--seed", "4", "--actuator-failure", failure, nullptr);
+      ::execl(binary.c_str(), "weft", "twin", "--socket", socket.c_str(), "--effects", effects.c_str(), "--scenario", scenario.c_str(),
+              "--seed", "4", "--actuator-failure", failure, nullptr);
       ::_exit(127);
     }
     for (int i = 0; i < 600 && !fs::exists(socket); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -23,7 +23,9 @@ std::string played(std::uint64_t seed) {
   std::string out;
   scenario::RunOptions options;
   options.seed = seed;
-  options.on_line = [&](const control::Line& l) { out += std::to_string(l.at.ns()) + " " + l.phase + " " + l.incident + " " + l.text + " " + std::to_string(l.confidence) + "\n"; };
+  options.on_line = [&](const control::Line& l) {
+    out += std::to_string(l.at.ns()) + " " + l.phase + " " + l.incident + " " + l.text + " " + std::to_string(l.confidence) + "\n";
+  };
   auto outcome = scenario::run(*scenario, options);
   if (!outcome) return outcome.error().text();
   for (const auto& r : outcome->rows) out += dump_json(scenario::to_json(r), -1) + "\n";

@@ -29,7 +29,9 @@ std::string file(const std::string& name, std::string_view text) {
   return path;
 }
 
-constexpr std::string_view kMatrix = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t32-63\t1\nNIC0\tPIX\tSYS\t X \t\t\n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
+constexpr std::string_view kMatrix =
+    "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t32-63\t1\nNIC0\tPIX\tSYS\t X "
+    "\t\t\n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
 
 TEST(FabricImportCommand, SiteOnOutputRemarksOnError) {
   Ran r = weft({"import", file("topo-m.txt", kMatrix), "--nodes", "2", "--scale-out", "rail:400G"});
@@ -39,7 +41,9 @@ TEST(FabricImportCommand, SiteOnOutputRemarksOnError) {
   auto site = fabric::build(*spec);
   ASSERT_TRUE(site.has_value()) << site.error().text();
   EXPECT_EQ(site->cards().size(), 4u);
-  for (const char* part : {"devices: 1 node, 2 cards, 1 nic", "NVLink", "Not known", "Assumed", "2 nodes like the one in the file", "scale-out network rail of 400 Gb/s"}) EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
+  for (const char* part : {"devices: 1 node, 2 cards, 1 nic", "NVLink", "Not known", "Assumed", "2 nodes like the one in the file",
+                           "scale-out network rail of 400 Gb/s"})
+    EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
 }
 
 TEST(FabricImportCommand, AVirtualMachineFileWithAForm) {
@@ -48,11 +52,14 @@ TEST(FabricImportCommand, AVirtualMachineFileWithAForm) {
     xml += "<cpu numaid=\"" + std::to_string(numa) + "\">\n";
     for (int i = 0; i < 4; ++i) {
       std::string n = std::to_string(numa * 4 + i);
-      xml += "<pci busid=\"ffff:ff:0" + n + ".0\" class=\"0x060400\"><pci busid=\"000" + n + ":00:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"/><pci busid=\"010" + n + ":00:00.0\" class=\"0x020700\"/></pci>\n";
+      xml += "<pci busid=\"ffff:ff:0" + n + ".0\" class=\"0x060400\"><pci busid=\"000" + n +
+             ":00:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"/><pci busid=\"010" + n +
+             ":00:00.0\" class=\"0x020700\"/></pci>\n";
     }
     xml += "</cpu>\n";
   }
-  Ran r = weft({"import", file("vm-topo.xml", xml + "</system>\n"), "--scale-up-form", "hgx-h100", "--nodes", "16", "--scale-out", "rail:400G"});
+  Ran r = weft(
+      {"import", file("vm-topo.xml", xml + "</system>\n"), "--scale-up-form", "hgx-h100", "--nodes", "16", "--scale-out", "rail:400G"});
   ASSERT_EQ(r.code, 0) << r.err;
   auto site = fabric::build(fabric::parse_site(r.out, "out.yaml").value());
   ASSERT_TRUE(site.has_value()) << site.error().text();
@@ -71,10 +78,19 @@ TEST(FabricImportCommand, ErrorsWriteNothing) {
   std::remove(target.c_str());
   for (const auto& [words, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"import", file("g.xml", "<graphs version=\"1\"/>"), "--out", target}, "g.xml:1: <graphs> is a graph file"},
-           {{"import", file("cut.xml", "<system version=\"1\">\n<cpu numaid=\"0\"><pci busid"), "--out", target}, "the XML is cut off or damaged"},
-           {{"import", file("none.xml", "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x020000\"/></cpu></system>"), "--out", target}, "no accelerator"},
+           {{"import", file("cut.xml", "<system version=\"1\">\n<cpu numaid=\"0\"><pci busid"), "--out", target},
+            "the XML is cut off or damaged"},
+           {{"import",
+             file("none.xml", "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x020000\"/></cpu></system>"),
+             "--out", target},
+            "no accelerator"},
            {{"import", file("empty", ""), "--out", target}, "the file is empty"},
-           {{"import", file("bin", std::string_view("\x7f""ELF\0\1", 6)), "--out", target}, "is not text"},
+           {{"import",
+             file("bin", std::string_view("\x7f"
+                                          "ELF\0\1",
+                                          6)),
+             "--out", target},
+            "is not text"},
            {{"import", testing::TempDir() + "weft_no_such_file", "--out", target}, "weft_no_such_file"},
            {{"import", file("topo-m.txt", kMatrix), "--scale-up-form", "no-such-form", "--out", target}, "no-such-form"},
            {{"import", file("topo-m.txt", kMatrix), "--nodes", "0", "--out", target}, "nodes"},
@@ -89,9 +105,12 @@ TEST(FabricImportCommand, ErrorsWriteNothing) {
 }
 
 TEST(FabricImportCommand, SlurmConfIsCompared) {
-  Ran r = weft({"import", file("topology.conf", "SwitchName=s0 Nodes=n[1-2],x1\n"), "--slurm-conf", file("slurm.conf", "NodeName=n[1-4] Gres=gpu:8\n")});
+  Ran r = weft({"import", file("topology.conf", "SwitchName=s0 Nodes=n[1-2],x1\n"), "--slurm-conf",
+                file("slurm.conf", "NodeName=n[1-4] Gres=gpu:8\n")});
   ASSERT_EQ(r.code, 0) << r.err;
-  for (const char* part : {"1 node(s) of the topology are not in slurm.conf: x1", "2 of 4 nodes of slurm.conf are not placed", "sets no TopologyPlugin"}) EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
+  for (const char* part :
+       {"1 node(s) of the topology are not in slurm.conf: x1", "2 of 4 nodes of slurm.conf are not placed", "sets no TopologyPlugin"})
+    EXPECT_NE(r.err.find(part), std::string::npos) << part << "\n" << r.err;
 }
 
 TEST(FabricExportCommand, FormatsAndMistakes) {

@@ -28,7 +28,8 @@ Layers parse_layers(std::string_view text, std::vector<std::string>& problems) {
     std::string folder(trim(line.substr(0, colon)));
     auto& allowed = out[folder];
     for (std::string_view below : split_space(line.substr(colon + 1))) {
-      if (below == folder || !out.contains(std::string(below))) problems.push_back("LAYERS: " + folder + " names '" + std::string(below) + "', which is not listed above it");
+      if (below == folder || !out.contains(std::string(below)))
+        problems.push_back("LAYERS: " + folder + " names '" + std::string(below) + "', which is not listed above it");
       allowed.insert(std::string(below));
     }
   }
@@ -53,8 +54,10 @@ std::vector<std::string> check_file(const Layers& layers, const std::string& fol
     std::string where = path + ":" + std::to_string(number) + ": ";
     std::size_t slash = target.find('/');
     std::string first(target.substr(0, slash));
-    if (slash == std::string_view::npos || target.starts_with('.')) problems.push_back(where + "include \"" + std::string(target) + "\" by its path from src/");
-    else if (first != folder && !own->second.contains(first)) problems.push_back(where + folder + " must not include \"" + std::string(target) + "\" (src/LAYERS)");
+    if (slash == std::string_view::npos || target.starts_with('.'))
+      problems.push_back(where + "include \"" + std::string(target) + "\" by its path from src/");
+    else if (first != folder && !own->second.contains(first))
+      problems.push_back(where + folder + " must not include \"" + std::string(target) + "\" (src/LAYERS)");
   }
   return problems;
 }
@@ -72,7 +75,8 @@ TEST(Layers, EveryIncludeObeys) {
     fs::path relative = fs::relative(entry.path(), root);
     auto text = read_file(entry.path().string());
     ASSERT_TRUE(text.has_value());
-    for (std::string& p : check_file(layers, relative.begin()->string(), "src/" + relative.generic_string(), *text)) problems.push_back(std::move(p));
+    for (std::string& p : check_file(layers, relative.begin()->string(), "src/" + relative.generic_string(), *text))
+      problems.push_back(std::move(p));
     ++files;
   }
   EXPECT_GT(files, 30u);
@@ -84,7 +88,8 @@ TEST(Layers, TheCheckItselfFindsWhatIsWrong) {
   Layers layers = parse_layers("base :\nfabric : base   # comment\nsim : base fabric\n", problems);
   EXPECT_TRUE(problems.empty());
   EXPECT_TRUE(check_file(layers, "sim", "src/sim/x.cc", "#include <vector>\n#include \"fabric/a.h\"\n#include \"sim/b.h\"\n").empty());
-  EXPECT_EQ(check_file(layers, "fabric", "src/fabric/x_test.cc", "\n# include \"sim/flow.h\"\n"), (std::vector<std::string>{"src/fabric/x_test.cc:2: fabric must not include \"sim/flow.h\" (src/LAYERS)"}));
+  EXPECT_EQ(check_file(layers, "fabric", "src/fabric/x_test.cc", "\n# include \"sim/flow.h\"\n"),
+            (std::vector<std::string>{"src/fabric/x_test.cc:2: fabric must not include \"sim/flow.h\" (src/LAYERS)"}));
   EXPECT_EQ(check_file(layers, "fabric", "f", "#include \"../sim/flow.h\"\n").size(), 1u);
   EXPECT_EQ(check_file(layers, "base", "f", "#include \"tests/paths.h\"\n").size(), 1u);
   EXPECT_EQ(check_file(layers, "new", "f", "").size(), 1u);

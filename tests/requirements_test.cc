@@ -31,7 +31,8 @@ TEST(Lab32Requirements, AllReduceOverAllCards) {
   fabric::LinkId uplink;
   for (std::uint32_t l = 0; l < site->link_count() && !uplink.ok(); ++l) {
     const fabric::Link& link = site->link(fabric::LinkId{l});
-    if ((link.networks & fabric::bit(fabric::Network::kScaleUp)) && site->device(site->port(link.b).device).tier == 1) uplink = fabric::LinkId{l};
+    if ((link.networks & fabric::bit(fabric::Network::kScaleUp)) && site->device(site->port(link.b).device).tier == 1)
+      uplink = fabric::LinkId{l};
   }
   ASSERT_TRUE(uplink.ok());
   auto hurt = fabric::apply(*site, {{{uplink, {fabric::LinkState::kDown, 0, 0, false}}}, {}, "cut"});

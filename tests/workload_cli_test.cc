@@ -32,7 +32,9 @@ std::string file(const std::string& name, const std::string& text) {
   std::ofstream(path) << text;
   return path;
 }
-const char* kNoScaleUp = "site: vm\nsupernodes:\n  - {name: n, count: 2, nodes: 1, cards_per_node: 8}\nscale_out: {topology: leaf_spine, nics_per_node: 8, nic: ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 1, spines: 1, uplinks: 16}\n";
+const char* kNoScaleUp =
+    "site: vm\nsupernodes:\n  - {name: n, count: 2, nodes: 1, cards_per_node: 8}\nscale_out: {topology: leaf_spine, nics_per_node: 8, nic: "
+    "ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 1, spines: 1, uplinks: 16}\n";
 
 TEST(WorkloadCommand, AccountAndMemory) {
   Ran r = weft("workload", {"--model", "llama-3-70b", "--tp", "8", "--pp", "4", "--dp", "4", "--card", "H100-SXM5", "--json"});
@@ -111,7 +113,8 @@ TEST(SimCommand, PrefillAndDecode) {
   EXPECT_LT(prefill, 0.5);
   EXPECT_EQ(weft("sim", {"lab-32", "--model", "llama-3-70b"}).code, 2);
   // With 2,048 choices of 256 experts a step all experts are read: 671e9 · 2 bytes over 16 cards of 8 TB/s take at least 10 ms.
-  r = weft("sim", {"decode", "pod-144", "--model", "deepseek-v3", "--tp", "4", "--dp", "4", "--ep", "16", "--decode-batch", "64", "--json"});
+  r = weft("sim",
+           {"decode", "pod-144", "--model", "deepseek-v3", "--tp", "4", "--dp", "4", "--ep", "16", "--decode-batch", "64", "--json"});
   ASSERT_EQ(r.code, 0) << r.err << r.out;
   EXPECT_GT(r.json()["step_s"].get<double>(), 0.010);
   EXPECT_LT(r.json()["step_s"].get<double>(), 0.060);
@@ -131,7 +134,9 @@ TEST(SimCommand, AsksForWhatTheSiteDoesNotSay) {
 }
 
 TEST(WorkloadModelFiles, HuggingFaceConfigs) {
-  auto m = workload::load_model(file("weft_config_moe.json", R"({"model_type": "qwen2_moe", "hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 5632,
+  auto m = workload::load_model(file(
+      "weft_config_moe.json",
+      R"({"model_type": "qwen2_moe", "hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 5632,
     "moe_intermediate_size": 1408, "num_experts": 60, "num_experts_per_tok": 4, "shared_expert_intermediate_size": 5632, "vocab_size": 151936, "hidden_act": "silu"})"));
   ASSERT_TRUE(m.has_value()) << m.error().text();
   // Qwen1.5-MoE-A2.7B: 14.3 B parameters, 2.7 B active (its model card).

@@ -16,7 +16,9 @@ constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", 
 constexpr const char* kDashes[] = {"", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "6 2 1 2"};
 constexpr std::size_t kColourCount = std::size(kColours);
 
-std::string n(double v) { return std::isfinite(v) ? fmt::format("{:.7g}", std::round(v * 100) / 100 + 0.0) : "0"; }  // hundredths of a pixel
+std::string n(double v) {
+  return std::isfinite(v) ? fmt::format("{:.7g}", std::round(v * 100) / 100 + 0.0) : "0";
+}  // hundredths of a pixel
 
 struct Scale {
   double low = 0, high = 1, step = 1;
@@ -49,7 +51,8 @@ std::string text_at(double x, double y, const char* anchor, const std::string& t
 
 std::string axis_labels(const Chart& chart, double bottom) {
   std::string out = text_at((kLeft + kWidth - kRight) / 2, bottom, "middle", chart.x_label);
-  return out + fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", n(kTop + kPlot / 2), escape_html(chart.y_label));
+  return out + fmt::format("<text transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", n(kTop + kPlot / 2),
+                           escape_html(chart.y_label));
 }
 
 std::string y_grid(const Plot& p) {
@@ -74,8 +77,11 @@ std::string legend(const Chart& chart, double& y) {
     double w = 40 + 7.2 * display_width(name);
     if (x + w > kWidth - kRight && x > kLeft) x = kLeft, y += 18;
     if (chart.kind == Chart::Kind::kLine)
-      out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>", n(x), n(x + 22), n(y - 4), n(y - 4), kColours[s % kColourCount], kDashes[s % kColourCount]);
-    else out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"10\" fill=\"{}\"/>", n(x + 4), n(y - 9), kColours[s % kColourCount]);
+      out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>", n(x),
+                         n(x + 22), n(y - 4), n(y - 4), kColours[s % kColourCount], kDashes[s % kColourCount]);
+    else
+      out +=
+          fmt::format("<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"10\" fill=\"{}\"/>", n(x + 4), n(y - 9), kColours[s % kColourCount]);
     out += text_at(x + 27, y, "start", name);
     x += w;
   }
@@ -89,7 +95,9 @@ std::vector<std::pair<double, double>> thinned(const Series& s, const Plot& p) {
   for (std::size_t i = 0; i < s.points.size();) {
     long column = std::isfinite(s.points[i].first) ? std::lround(p.px(s.points[i].first)) : 0;
     std::size_t low = i, high = i, j = i;
-    for (; j < s.points.size() && std::isfinite(s.points[j].first) && std::lround(p.px(s.points[j].first)) == column && std::isfinite(s.points[j].second); ++j) {
+    for (; j < s.points.size() && std::isfinite(s.points[j].first) && std::lround(p.px(s.points[j].first)) == column &&
+           std::isfinite(s.points[j].second);
+         ++j) {
       if (s.points[j].second < s.points[low].second) low = j;
       if (s.points[j].second > s.points[high].second) high = j;
     }
@@ -127,8 +135,11 @@ std::string lines(const Chart& chart, double& bottom) {
       path += (pen ? "L" : "M") + n(p.px(x)) + " " + n(p.py(y));
       pen = true, ++drawn, single = {x, y};
     }
-    out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>\n", path, kColours[s % kColourCount], kDashes[s % kColourCount]);
-    if (drawn == 1) out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3.5\" fill=\"{}\"/>\n", n(p.px(single.first)), n(p.py(single.second)), kColours[s % kColourCount]);
+    out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"{}\"/>\n", path,
+                       kColours[s % kColourCount], kDashes[s % kColourCount]);
+    if (drawn == 1)
+      out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3.5\" fill=\"{}\"/>\n", n(p.px(single.first)), n(p.py(single.second)),
+                         kColours[s % kColourCount]);
   }
   bottom = kTop + kPlot + 38;
   out += axis_labels(chart, bottom);
@@ -137,14 +148,17 @@ std::string lines(const Chart& chart, double& bottom) {
 
 std::string category_labels(const Chart& chart, double left, double slot, double at, double& bottom) {
   std::size_t longest = 1;
-  for (const std::string& c : chart.categories) longest = std::max<std::size_t>(longest, static_cast<std::size_t>(display_width(printable(c))));
+  for (const std::string& c : chart.categories)
+    longest = std::max<std::size_t>(longest, static_cast<std::size_t>(display_width(printable(c))));
   bool slanted = 7.0 * static_cast<double>(longest) > slot;
   std::size_t every = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil((slanted ? 13.0 : 1.0) / slot)));
   std::string out;
   for (std::size_t i = 0; i < chart.categories.size(); i += every) {
     double x = left + slot * (static_cast<double>(i) + 0.5);
     if (!slanted) out += text_at(x, at + 16, "middle", chart.categories[i]);
-    else out += fmt::format("<text transform=\"translate({} {}) rotate(-40)\" text-anchor=\"end\">{}</text>\n", n(x + 4), n(at + 12), escape_html(chart.categories[i]));
+    else
+      out += fmt::format("<text transform=\"translate({} {}) rotate(-40)\" text-anchor=\"end\">{}</text>\n", n(x + 4), n(at + 12),
+                         escape_html(chart.categories[i]));
   }
   bottom = at + (slanted ? 22 + 4.6 * static_cast<double>(std::min<std::size_t>(longest, 40)) : 34);
   return out;
@@ -174,8 +188,12 @@ std::string bars(const Chart& chart, double& bottom) {
       if (stacked) from = (y >= 0 ? up : down)[g], (y >= 0 ? up : down)[g] += y;
       double a = p.py(std::max(from, from + y)), b = p.py(std::min(from, from + y));
       double at = kLeft + slot * (static_cast<double>(g) + 0.1) + (stacked ? 0 : wide * static_cast<double>(s));
-      std::string label = (chart.series[s].name.empty() ? "" : chart.series[s].name + ", ") + (g < chart.categories.size() ? chart.categories[g] : number_text(x)) + ": " + number_text(y);
-      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"var(--paper)\" stroke-width=\"0.5\"><title>{}</title></rect>\n", n(at), n(a), n(wide), n(b - a), kColours[s % kColourCount], escape_html(label));
+      std::string label = (chart.series[s].name.empty() ? "" : chart.series[s].name + ", ") +
+                          (g < chart.categories.size() ? chart.categories[g] : number_text(x)) + ": " + number_text(y);
+      out += fmt::format(
+          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"var(--paper)\" "
+          "stroke-width=\"0.5\"><title>{}</title></rect>\n",
+          n(at), n(a), n(wide), n(b - a), kColours[s % kColourCount], escape_html(label));
     }
   out += category_labels(chart, kLeft, slot, kTop + kPlot, bottom);
   bottom += 12;
@@ -184,11 +202,13 @@ std::string bars(const Chart& chart, double& bottom) {
 }
 
 std::string cividis(double t) {
-  constexpr std::array<std::array<int, 3>, 6> kStops = {{{0, 34, 78}, {53, 69, 108}, {102, 105, 112}, {148, 142, 119}, {200, 184, 102}, {254, 232, 56}}};
+  constexpr std::array<std::array<int, 3>, 6> kStops = {
+      {{0, 34, 78}, {53, 69, 108}, {102, 105, 112}, {148, 142, 119}, {200, 184, 102}, {254, 232, 56}}};
   double at = std::clamp(t, 0.0, 1.0) * 5;
   auto i = std::min<std::size_t>(4, static_cast<std::size_t>(at));
   std::array<int, 3> c{};
-  for (std::size_t k = 0; k < 3; ++k) c[k] = static_cast<int>(std::lround(kStops[i][k] + (at - static_cast<double>(i)) * (kStops[i + 1][k] - kStops[i][k])));
+  for (std::size_t k = 0; k < 3; ++k)
+    c[k] = static_cast<int>(std::lround(kStops[i][k] + (at - static_cast<double>(i)) * (kStops[i + 1][k] - kStops[i][k])));
   return fmt::format("#{:02x}{:02x}{:02x}", c[0], c[1], c[2]);
 }
 
@@ -213,9 +233,11 @@ std::string heatmap(const Chart& chart, double& bottom) {
     for (auto [x, v] : chart.series[s].points) {
       if (!std::isfinite(x) || x < 0 || x >= static_cast<double>(columns)) continue;
       auto c = static_cast<std::size_t>(x);
-      std::string label = chart.series[s].name + ", " + (c < chart.categories.size() ? chart.categories[c] : number_text(x)) + ": " + number_text(v);
+      std::string label =
+          chart.series[s].name + ", " + (c < chart.categories.size() ? chart.categories[c] : number_text(x)) + ": " + number_text(v);
       std::string fill = std::isfinite(v) ? cividis(high > low ? (v - low) / (high - low) : 0.5) : "none";
-      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", n(left + slot * static_cast<double>(c)), n(y), n(slot), n(tall), fill, escape_html(label));
+      out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n",
+                         n(left + slot * static_cast<double>(c)), n(y), n(slot), n(tall), fill, escape_html(label));
     }
   }
   double end = kTop + tall * static_cast<double>(rows);
@@ -224,7 +246,9 @@ std::string heatmap(const Chart& chart, double& bottom) {
   out += text_at((left + kWidth - kRight) / 2, bottom, "middle", chart.x_label);
   if (low <= high) {
     bottom += 22;
-    for (int i = 0; i < 40; ++i) out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"10\" fill=\"{}\"/>", n(left + i * 6), n(bottom - 9), cividis(i / 39.0));
+    for (int i = 0; i < 40; ++i)
+      out +=
+          fmt::format("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"10\" fill=\"{}\"/>", n(left + i * 6), n(bottom - 9), cividis(i / 39.0));
     out += text_at(left - 6, bottom, "end", number_text(low));
     out += text_at(left + 246, bottom, "start", number_text(high) + (chart.y_label.empty() ? "" : "  " + chart.y_label));
   }
@@ -250,9 +274,12 @@ std::string escape_html(std::string_view s) {
 
 std::string chart_svg(const Chart& chart) {
   double bottom = kTop + kPlot + kBottom;
-  std::string body = chart.kind == Chart::Kind::kLine ? lines(chart, bottom) : chart.kind == Chart::Kind::kHeatmap ? heatmap(chart, bottom) : bars(chart, bottom);
+  std::string body = chart.kind == Chart::Kind::kLine      ? lines(chart, bottom)
+                     : chart.kind == Chart::Kind::kHeatmap ? heatmap(chart, bottom)
+                                                           : bars(chart, bottom);
   if (chart.kind != Chart::Kind::kHeatmap) body += legend(chart, bottom);
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n", n(kWidth), n(bottom + 12), escape_html(chart.title), body);
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n", n(kWidth), n(bottom + 12),
+                     escape_html(chart.title), body);
 }
 
 }  // namespace weft

@@ -29,9 +29,12 @@ Character next_character(std::string_view s) {
 struct Range {
   std::uint32_t from, to;
 };
-constexpr Range kZero[] = {{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x610, 0x61A}, {0x64B, 0x65F}, {0x200B, 0x200F}, {0x2060, 0x2064}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF}};
-constexpr Range kWide[] = {{0x1100, 0x115F}, {0x231A, 0x231B}, {0x23E9, 0x23EC}, {0x2E80, 0x303E}, {0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xA000, 0xA4CF}, {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
-                           {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+constexpr Range kZero[] = {{0x300, 0x36F},   {0x483, 0x489},   {0x591, 0x5BD},   {0x610, 0x61A},   {0x64B, 0x65F},    {0x200B, 0x200F},
+                           {0x2060, 0x2064}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF}};
+constexpr Range kWide[] = {{0x1100, 0x115F},   {0x231A, 0x231B},   {0x23E9, 0x23EC},  {0x2E80, 0x303E}, {0x3041, 0x33FF},
+                           {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xA000, 0xA4CF},  {0xA960, 0xA97C}, {0xAC00, 0xD7A3},
+                           {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+                           {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
 
 template <std::size_t N>
 bool within(std::uint32_t code, const Range (&ranges)[N]) {
@@ -44,7 +47,9 @@ int width_of(const Character& c) {
   return within(c.code, kZero) ? 0 : within(c.code, kWide) ? 2 : 1;
 }
 
-bool forbidden(std::uint32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029; }
+bool forbidden(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
+}
 
 }  // namespace
 
@@ -110,7 +115,11 @@ std::vector<std::string> wrap(std::string_view s, int width) {
   return out;
 }
 
-std::string pad_right(std::string_view s, int width) { return std::string(s) + std::string(static_cast<std::size_t>(std::max(0, width - display_width(s))), ' '); }
-std::string pad_left(std::string_view s, int width) { return std::string(static_cast<std::size_t>(std::max(0, width - display_width(s))), ' ') + std::string(s); }
+std::string pad_right(std::string_view s, int width) {
+  return std::string(s) + std::string(static_cast<std::size_t>(std::max(0, width - display_width(s))), ' ');
+}
+std::string pad_left(std::string_view s, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(s))), ' ') + std::string(s);
+}
 
 }  // namespace weft

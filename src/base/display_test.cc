@@ -23,7 +23,9 @@ TEST(BaseDisplay, PrintableDropsWhatMovesTheCursor) {
   EXPECT_EQ(printable("a\tb\nc\r\n"), "a b c ");
   EXPECT_EQ(printable("a\nb", true), "a\nb");
   EXPECT_EQ(printable("x\x07y\xFFz"), "x\xEF\xBF\xBDy\xEF\xBF\xBDz");
-  EXPECT_EQ(printable("\xE2\x80\xAE" "gnp"), "\xEF\xBF\xBDgnp");     // right-to-left override
+  EXPECT_EQ(printable("\xE2\x80\xAE"
+                      "gnp"),
+            "\xEF\xBF\xBDgnp");                                                  // right-to-left override
   EXPECT_EQ(printable("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // a surrogate is not UTF-8
   EXPECT_EQ(printable("中文 ok"), "中文 ok");
 }
@@ -39,7 +41,8 @@ TEST(BaseDisplay, WrapBreaksAtBlanks) {
 
 TEST(BaseDisplay, WrapLosesNothing) {
   rc::check("every character but blanks survives, no line is too wide", [] {
-    auto words = *rc::gen::container<std::vector<std::string>>(rc::gen::container<std::string>(rc::gen::elementOf(std::string("abcxyz-/. "))));
+    auto words =
+        *rc::gen::container<std::vector<std::string>>(rc::gen::container<std::string>(rc::gen::elementOf(std::string("abcxyz-/. "))));
     int width = *rc::gen::inRange(2, 30);
     std::string text = join(words, *rc::gen::element<std::string>(" ", "超", "节点 ")), kept, want;
     for (const std::string& line : wrap(text, width)) {

@@ -49,8 +49,7 @@ class NoPipeSignal {
   }
   ~NoPipeSignal() {
     timespec none{};
-    while (sigtimedwait(&pipe_, nullptr, &none) > 0) {
-    }
+    while (sigtimedwait(&pipe_, nullptr, &none) > 0) {}
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
@@ -61,12 +60,13 @@ class NoPipeSignal {
 // Stops the client at the deadline: httplib's own timeouts start anew with every read.
 class Watchdog {
  public:
-  Watchdog(httplib::Client& client, Duration timeout) : thread_([this, &client, timeout] {
-    std::unique_lock lock(mutex_);
-    if (done_.wait_for(lock, std::chrono::nanoseconds(timeout.value()), [this] { return finished_; })) return;
-    fired_ = true;
-    client.stop();
-  }) {}
+  Watchdog(httplib::Client& client, Duration timeout)
+      : thread_([this, &client, timeout] {
+          std::unique_lock lock(mutex_);
+          if (done_.wait_for(lock, std::chrono::nanoseconds(timeout.value()), [this] { return finished_; })) return;
+          fired_ = true;
+          client.stop();
+        }) {}
   ~Watchdog() { finish(); }
   bool finish() {  // whether the deadline came first
     {
@@ -88,7 +88,8 @@ class Watchdog {
 Result<HttpResponse> exchange(const std::string& url, httplib::Request request, const HttpOptions& options) {
   WEFT_ASSIGN(Url target, parse_url(url));
   for (const auto& [name, value] : options.headers)
-    if ((name + value).find_first_of("\r\n") != std::string::npos) return fail(ErrorKind::kInvalid, "header '" + printable(name) + "' holds a line break", url);
+    if ((name + value).find_first_of("\r\n") != std::string::npos)
+      return fail(ErrorKind::kInvalid, "header '" + printable(name) + "' holds a line break", url);
   NoPipeSignal quiet;
   httplib::Client client(target.origin);
   if (!client.is_valid()) return fail(ErrorKind::kInvalid, "not a usable URL (or a certificate file that cannot be read)", url);
@@ -123,11 +124,14 @@ Result<HttpResponse> exchange(const std::string& url, httplib::Request request, 
   if (late) return fail(ErrorKind::kUnavailable, "no full answer within " + human(options.timeout), url);
   switch (result.error()) {
     case httplib::Error::Connection:
-    case httplib::Error::ConnectionTimeout: return fail(ErrorKind::kUnavailable, "cannot connect; is the service running and the address right?", url);
+    case httplib::Error::ConnectionTimeout:
+      return fail(ErrorKind::kUnavailable, "cannot connect; is the service running and the address right?", url);
     case httplib::Error::SSLConnection: return fail(ErrorKind::kUnavailable, "no TLS connection; does the service speak https?", url);
-    case httplib::Error::SSLServerVerification: return fail(ErrorKind::kDenied, "the server's certificate is not trusted; name its authority with a CA file", url);
+    case httplib::Error::SSLServerVerification:
+      return fail(ErrorKind::kDenied, "the server's certificate is not trusted; name its authority with a CA file", url);
     case httplib::Error::SSLLoadingCerts: return fail(ErrorKind::kInvalid, "cannot read the CA file " + options.ca_file, url);
-    case httplib::Error::Read: return fail(ErrorKind::kUnavailable, "the connection ended before the answer was complete (or is not HTTP)", url);
+    case httplib::Error::Read:
+      return fail(ErrorKind::kUnavailable, "the connection ended before the answer was complete (or is not HTTP)", url);
     case httplib::Error::Write: return fail(ErrorKind::kUnavailable, "the connection ended before the request was sent", url);
     default: return fail(ErrorKind::kUnavailable, "request failed: " + httplib::to_string(result.error()), url);
   }
@@ -152,7 +156,12 @@ Result<HttpResponse> http_post(const std::string& url, std::string body, std::st
 Result<HttpResponse> http_ok(Result<HttpResponse> response, const std::string& url) {
   if (!response || (response->status >= 200 && response->status < 300)) return response;
   int s = response->status;
-  ErrorKind kind = s == 401 || s == 403 ? ErrorKind::kDenied : s == 404 ? ErrorKind::kNotFound : s == 409 ? ErrorKind::kConflict : s == 422 ? ErrorKind::kCorrupt : s >= 400 && s < 500 ? ErrorKind::kInvalid : ErrorKind::kUnavailable;
+  ErrorKind kind = s == 401 || s == 403  ? ErrorKind::kDenied
+                   : s == 404            ? ErrorKind::kNotFound
+                   : s == 409            ? ErrorKind::kConflict
+                   : s == 422            ? ErrorKind::kCorrupt
+                   : s >= 400 && s < 500 ? ErrorKind::kInvalid
+                                         : ErrorKind::kUnavailable;
   std::string said(trim(printable(response->body.substr(0, 200))));
   return fail(kind, "answered " + std::to_string(s) + (said.empty() ? "" : ": " + said), url);
 }

@@ -12,10 +12,10 @@
 namespace weft {
 
 struct HttpOptions {
-  Duration timeout = seconds(10);                           // for the whole exchange
-  std::size_t max_bytes = std::size_t{64} << 20;            // of the (decompressed) body
+  Duration timeout = seconds(10);                 // for the whole exchange
+  std::size_t max_bytes = std::size_t{64} << 20;  // of the (decompressed) body
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string ca_file;                                      // PEM; empty: the system's
+  std::string ca_file;  // PEM; empty: the system's
 };
 
 struct HttpResponse {

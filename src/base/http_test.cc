@@ -17,10 +17,14 @@ namespace {
 class BaseHttp : public testing::Test {
  protected:
   void SetUp() override {
-    server_.Get("/metrics", [](const httplib::Request& q, httplib::Response& r) { r.set_content("up 1\n" + q.get_header_value("X-Site") + q.get_param_value("q"), "text/plain; version=0.0.4"); });
-    server_.Post("/echo", [](const httplib::Request& q, httplib::Response& r) { r.set_content(q.body, q.get_header_value("Content-Type")); });
+    server_.Get("/metrics", [](const httplib::Request& q, httplib::Response& r) {
+      r.set_content("up 1\n" + q.get_header_value("X-Site") + q.get_param_value("q"), "text/plain; version=0.0.4");
+    });
+    server_.Post("/echo",
+                 [](const httplib::Request& q, httplib::Response& r) { r.set_content(q.body, q.get_header_value("Content-Type")); });
     server_.Get("/big", [](const httplib::Request&, httplib::Response& r) { r.set_content(std::string(100'000, 'x'), "text/plain"); });
-    server_.Get("/denied", [](const httplib::Request&, httplib::Response& r) { r.status = 403, r.set_content("no\x1b[31m token\n", "text/plain"); });
+    server_.Get("/denied",
+                [](const httplib::Request&, httplib::Response& r) { r.status = 403, r.set_content("no\x1b[31m token\n", "text/plain"); });
     server_.Get("/moved", [](const httplib::Request&, httplib::Response& r) { r.set_redirect("/metrics"); });
     // Never ends, but sends a byte every 20 ms: only a deadline over the whole exchange stops it.
     server_.Get("/drip", [](const httplib::Request&, httplib::Response& r) {
@@ -105,7 +109,8 @@ TEST_F(BaseHttp, NobodyThere) {
 }
 
 TEST(BaseHttpUrl, WrongOnesAreRefusedBeforeAnythingIsSent) {
-  for (const char* u : {"", "ftp://x/", "host:80/x", "http://", "http://a b/", "http://x/\r\nHost: y", "http://user:pw@x/", "http://x:99999/", "http://x:/"}) {
+  for (const char* u : {"", "ftp://x/", "host:80/x", "http://", "http://a b/", "http://x/\r\nHost: y", "http://user:pw@x/",
+                        "http://x:99999/", "http://x:/"}) {
     auto r = http_get(u);
     ASSERT_FALSE(r.has_value()) << u;
     EXPECT_EQ(r.error().kind, ErrorKind::kInvalid) << u << ": " << r.error().text();

@@ -29,7 +29,8 @@ Result<Json> parse_json(std::string_view text, std::string_view name, int max_de
     if (c == '"') in_string = true;
     else if (c == '[' || c == '{') {
       if (++depth > max_depth)
-        return fail(ErrorKind::kInvalid, "nested more than " + std::to_string(max_depth) + " levels deep", std::string(name) + ":" + std::to_string(line));
+        return fail(ErrorKind::kInvalid, "nested more than " + std::to_string(max_depth) + " levels deep",
+                    std::string(name) + ":" + std::to_string(line));
     } else if (c == ']' || c == '}') --depth;
   }
   try {
@@ -41,7 +42,8 @@ Result<Json> parse_json(std::string_view text, std::string_view name, int max_de
     std::size_t column = start == std::string_view::npos ? at + 1 : at - start;
     std::string what = e.what();
     if (std::size_t cut = what.rfind("; "); cut != std::string::npos) what = what.substr(cut + 2);
-    return fail(ErrorKind::kInvalid, "not valid JSON: " + what, std::string(name) + ":" + std::to_string(row) + ":" + std::to_string(column));
+    return fail(ErrorKind::kInvalid, "not valid JSON: " + what,
+                std::string(name) + ":" + std::to_string(row) + ":" + std::to_string(column));
   } catch (const Json::exception& e) {
     return fail(ErrorKind::kInvalid, std::string("not valid JSON: ") + e.what(), std::string(name));
   }

@@ -12,7 +12,9 @@ std::string problem(std::string_view text, int depth = 200) {
   return j ? "no error" : j.error().text();
 }
 
-TEST(BaseJson, OrderIsKept) { EXPECT_EQ(dump_json(parse_json("{\"z\": 1, \"a\": [1.5, null]}", "x").value(), -1), "{\"z\":1,\"a\":[1.5,null]}"); }
+TEST(BaseJson, OrderIsKept) {
+  EXPECT_EQ(dump_json(parse_json("{\"z\": 1, \"a\": [1.5, null]}", "x").value(), -1), "{\"z\":1,\"a\":[1.5,null]}");
+}
 
 TEST(BaseJson, ErrorsCarryLineAndColumn) {
   EXPECT_EQ(problem("{\n  \"a\": 1,\n  \"b\" 2\n}").substr(0, 32), "config.json:3:7: not valid JSON:");

@@ -23,14 +23,23 @@ class Log {
  public:
   Log() = default;  // says nothing
   // With a clock every line begins with time=…. Both must outlive the log.
-  explicit Log(std::ostream& out, LogLevel least = LogLevel::kInfo, const Clock* clock = nullptr) : out_(&out), least_(least), clock_(clock) {}
+  explicit Log(std::ostream& out, LogLevel least = LogLevel::kInfo, const Clock* clock = nullptr)
+      : out_(&out), least_(least), clock_(clock) {}
 
   // Any thread; lines are never mixed. Control characters and quotes in values are escaped.
   void say(LogLevel level, std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {});
-  void debug(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) { say(LogLevel::kDebug, folder, message, fields); }
-  void info(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) { say(LogLevel::kInfo, folder, message, fields); }
-  void warning(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) { say(LogLevel::kWarning, folder, message, fields); }
-  void error(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) { say(LogLevel::kError, folder, message, fields); }
+  void debug(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) {
+    say(LogLevel::kDebug, folder, message, fields);
+  }
+  void info(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) {
+    say(LogLevel::kInfo, folder, message, fields);
+  }
+  void warning(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) {
+    say(LogLevel::kWarning, folder, message, fields);
+  }
+  void error(std::string_view folder, std::string_view message, std::initializer_list<LogField> fields = {}) {
+    say(LogLevel::kError, folder, message, fields);
+  }
 
  private:
   std::ostream* out_ = nullptr;

@@ -21,7 +21,9 @@ TEST(BaseLog, OneLogfmtLineEach) {
   Log log(out);
   log.warning("control", "plan declined", {{"plan", "P12"}, {"why", "two \"racks\"\nat once"}, {"empty", ""}, {"cable", "cable/C0417"}});
   log.debug("control", "not shown");
-  EXPECT_EQ(out.str(), "level=warning folder=control msg=\"plan declined\" plan=P12 why=\"two \\\"racks\\\"\\nat once\" empty=\"\" cable=cable/C0417\n");
+  EXPECT_EQ(
+      out.str(),
+      "level=warning folder=control msg=\"plan declined\" plan=P12 why=\"two \\\"racks\\\"\\nat once\" empty=\"\" cable=cable/C0417\n");
 }
 
 TEST(BaseLog, TimeComesFromTheClockAndNothingEscapes) {

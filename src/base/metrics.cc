@@ -13,8 +13,7 @@ namespace {
 
 void add_to(std::atomic<double>& value, double amount) {
   double before = value.load(std::memory_order_relaxed);
-  while (!value.compare_exchange_weak(before, before + amount, std::memory_order_relaxed)) {
-  }
+  while (!value.compare_exchange_weak(before, before + amount, std::memory_order_relaxed)) {}
 }
 
 std::string number(double v) {
@@ -53,7 +52,8 @@ bool good_metric_name(std::string_view name, bool counter) {
   auto words = split(name, '_');
   if (words.size() < 3 || words[0] != "weft") return false;
   for (std::string_view w : words)
-    if (w.empty() || !std::all_of(w.begin(), w.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); })) return false;
+    if (w.empty() || !std::all_of(w.begin(), w.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }))
+      return false;
   return (words.back() == "total") == counter;
 }
 

@@ -12,15 +12,37 @@
 namespace weft {
 namespace {
 
-enum class Dimension { kBitRate, kByteRate, kBytes, kCompute, kTime, kLength, kPower, kTemperature, kMass, kFlow, kFrequency, kVoltage, kCurrent, kPressure, kRatio };
+enum class Dimension {
+  kBitRate,
+  kByteRate,
+  kBytes,
+  kCompute,
+  kTime,
+  kLength,
+  kPower,
+  kTemperature,
+  kMass,
+  kFlow,
+  kFrequency,
+  kVoltage,
+  kCurrent,
+  kPressure,
+  kRatio
+};
 
 struct Unit {
   Dimension dimension;
   double factor;
 };
 
-constexpr struct { const char* name; double factor; } kDecimal[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18}};
-constexpr struct { const char* name; double factor; } kBinary[] = {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}};
+constexpr struct {
+  const char* name;
+  double factor;
+} kDecimal[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}, {"E", 1e18}};
+constexpr struct {
+  const char* name;
+  double factor;
+} kBinary[] = {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}};
 
 // Every spelled-out unit. Bare prefixes ("G") depend on what is asked for and are handled apart.
 const std::map<std::string, Unit, std::less<>>& units() {
@@ -38,16 +60,30 @@ const std::map<std::string, Unit, std::less<>>& units() {
       t[std::string(p) + "B"] = {Dimension::kBytes, f};
       t[std::string(p) + "B/s"] = {Dimension::kByteRate, f};
     }
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}})
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"ns", 1e-9},
+                                                                             {"us", 1e-6},
+                                                                             {"µs", 1e-6},
+                                                                             {"μs", 1e-6},
+                                                                             {"ms", 1e-3},
+                                                                             {"s", 1},
+                                                                             {"sec", 1},
+                                                                             {"min", 60},
+                                                                             {"h", 3600},
+                                                                             {"d", 86400}})
       t[n] = {Dimension::kTime, f};
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mm", 1e-3}, {"cm", 1e-2}, {"m", 1}, {"km", 1e3}}) t[n] = {Dimension::kLength, f};
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}}) t[n] = {Dimension::kPower, f};
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mm", 1e-3}, {"cm", 1e-2}, {"m", 1}, {"km", 1e3}})
+      t[n] = {Dimension::kLength, f};
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}})
+      t[n] = {Dimension::kPower, f};
     for (const char* n : {"C", "°C"}) t[n] = {Dimension::kTemperature, 1};
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"g", 1e-3}, {"kg", 1}, {"t", 1e3}}) t[n] = {Dimension::kMass, f};
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"g", 1e-3}, {"kg", 1}, {"t", 1e3}})
+      t[n] = {Dimension::kMass, f};
     for (const char* n : {"L/min", "l/min", "lpm", "LPM"}) t[n] = {Dimension::kFlow, 1};
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mV", 1e-3}, {"V", 1}, {"kV", 1e3}}) t[n] = {Dimension::kVoltage, f};
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mV", 1e-3}, {"V", 1}, {"kV", 1e3}})
+      t[n] = {Dimension::kVoltage, f};
     for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"mA", 1e-3}, {"A", 1}}) t[n] = {Dimension::kCurrent, f};
-    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"Pa", 1}, {"kPa", 1e3}, {"MPa", 1e6}, {"bar", 1e5}}) t[n] = {Dimension::kPressure, f};
+    for (auto [n, f] : std::initializer_list<std::pair<const char*, double>>{{"Pa", 1}, {"kPa", 1e3}, {"MPa", 1e6}, {"bar", 1e5}})
+      t[n] = {Dimension::kPressure, f};
     t["%"] = {Dimension::kRatio, 0.01};
     t["1"] = {Dimension::kRatio, 1};
     return t;
@@ -78,7 +114,9 @@ const char* example(Dimension d) {
 
 std::optional<double> factor_of(std::string_view suffix, Dimension wanted) {
   for (auto [p, f] : kDecimal)
-    if (suffix == p && (wanted == Dimension::kBitRate || wanted == Dimension::kByteRate || wanted == Dimension::kBytes || wanted == Dimension::kCompute)) return f;
+    if (suffix == p &&
+        (wanted == Dimension::kBitRate || wanted == Dimension::kByteRate || wanted == Dimension::kBytes || wanted == Dimension::kCompute))
+      return f;
   if (wanted == Dimension::kBytes)
     for (auto [p, f] : kBinary)
       if (suffix == p) return f;  // Kubernetes writes "80Gi"
@@ -100,7 +138,8 @@ Result<double> parse_quantity(std::string_view text, std::string_view unit) {
   if (asked == units().end()) return fail(ErrorKind::kInternal, "no unit '" + std::string(unit) + "'");
   Dimension dimension = asked->second.dimension;
   auto bad = [&](const std::string& why) {
-    return fail(ErrorKind::kInvalid, "expected a quantity such as '" + std::string(example(dimension)) + "', got '" + std::string(text.substr(0, 40)) + "'" + (why.empty() ? "" : ": " + why));
+    return fail(ErrorKind::kInvalid, "expected a quantity such as '" + std::string(example(dimension)) + "', got '" +
+                                         std::string(text.substr(0, 40)) + "'" + (why.empty() ? "" : ": " + why));
   };
   std::string_view t = trim(text);
   std::string_view digits = t.starts_with('+') ? t.substr(1) : t;

@@ -26,9 +26,7 @@ Random::Random(std::uint64_t seed) : seed_(seed) {
   for (auto& s : s_) s = x = mix(x);
 }
 
-Random Random::fork(std::string_view purpose, std::uint64_t index) const {
-  return Random(mix(stable_hash(purpose, seed_) + mix(index)));
-}
+Random Random::fork(std::string_view purpose, std::uint64_t index) const { return Random(mix(stable_hash(purpose, seed_) + mix(index))); }
 
 std::uint64_t Random::next() {
   std::uint64_t result = rotl(s_[1] * 5, 7) * 9, t = s_[1] << 17;

@@ -13,13 +13,13 @@ class Random {
   explicit Random(std::uint64_t seed);
   Random fork(std::string_view purpose, std::uint64_t index = 0) const;  // independent of draws made so far
 
-  std::uint64_t next();                                // uniform 64 bits (xoshiro256**)
-  double uniform();                                    // [0, 1)
-  double uniform(double low, double high);             // [low, high)
+  std::uint64_t next();                                       // uniform 64 bits (xoshiro256**)
+  double uniform();                                           // [0, 1)
+  double uniform(double low, double high);                    // [low, high)
   std::int64_t integer(std::int64_t low, std::int64_t high);  // inclusive, unbiased
-  double normal(double mean, double deviation);        // Box-Muller, one value per two draws
+  double normal(double mean, double deviation);               // Box-Muller, one value per two draws
   double exponential(double mean);
-  double log_uniform(double low, double high);         // for "× 0.5 to × 2"; low > 0
+  double log_uniform(double low, double high);  // for "× 0.5 to × 2"; low > 0
   bool chance(double probability);
 
  private:

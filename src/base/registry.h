@@ -65,8 +65,8 @@ class Registry : public RegistryBase {
   }
 
   bool add(Entry entry) {
-    auto at = std::lower_bound(entries_.begin(), entries_.end(), entry.name,
-                               [](const Entry& e, const std::string& n) { return e.name < n; });
+    auto at =
+        std::lower_bound(entries_.begin(), entries_.end(), entry.name, [](const Entry& e, const std::string& n) { return e.name < n; });
     assert(at == entries_.end() || at->name != entry.name);
     entries_.insert(at, std::move(entry));
     return true;

@@ -31,7 +31,8 @@ Table data_table(const Chart& chart) {
     }
   }
   auto x_text = [&](double x) {
-    if (!line && x >= 0 && x < static_cast<double>(chart.categories.size()) && x == std::floor(x)) return chart.categories[static_cast<std::size_t>(x)];
+    if (!line && x >= 0 && x < static_cast<double>(chart.categories.size()) && x == std::floor(x))
+      return chart.categories[static_cast<std::size_t>(x)];
     return number_text(x);
   };
   if (heat) {
@@ -79,7 +80,8 @@ Json to_json(const Report& report) {
       s["tables"].push_back(std::move(t));
     }
     for (const Chart& chart : section.charts) {
-      Json c = {{"title", chart.title}, {"kind", kKinds[static_cast<int>(chart.kind)]}, {"x_label", chart.x_label}, {"y_label", chart.y_label}};
+      Json c = {
+          {"title", chart.title}, {"kind", kKinds[static_cast<int>(chart.kind)]}, {"x_label", chart.x_label}, {"y_label", chart.y_label}};
       if (!chart.categories.empty()) c["categories"] = chart.categories;
       c["series"] = Json::array();
       for (const Series& line : chart.series) {

@@ -58,7 +58,6 @@ Json to_json(const Report& report);
 // language: "en" or "zh" (frame words only; content comes as given).
 std::string to_html(const Report& report, std::string_view language = "en");
 
-
 // The numbers of a chart as rows, for the forms that cannot draw.
 Table data_table(const Chart& chart);
 // Six significant digits, locale-free; "–" when not finite.

@@ -47,7 +47,8 @@ void write_table(std::string& out, const Table& table) {
   out += "<thead><tr>";
   auto side = [&](std::size_t c) { return c < table.columns.size() && table.columns[c].align == Align::kRight ? " class=\"r\"" : ""; };
   for (std::size_t c = 0; c < table.columns.size(); ++c)
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", side(c), escape_html(table.columns[c].title + (table.columns[c].unit.empty() ? "" : " [" + table.columns[c].unit + "]")));
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", side(c),
+                       escape_html(table.columns[c].title + (table.columns[c].unit.empty() ? "" : " [" + table.columns[c].unit + "]")));
   out += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
     out += "<tr>";
@@ -83,14 +84,18 @@ std::string to_html(const Report& report, std::string_view language) {
   const Words& words = language.starts_with("zh") ? kChinese : kEnglish;
   std::string title = escape_html(report.title);
   std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
+      "<!doctype html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
       words.lang, title, kStyle, title);
-  std::size_t headed = static_cast<std::size_t>(std::count_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return !s.heading.empty(); }));
+  std::size_t headed = static_cast<std::size_t>(
+      std::count_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return !s.heading.empty(); }));
   if (headed > 2) {
     out += fmt::format("<nav><strong>{}</strong>\n<ol>\n", words.contents);
     for (std::size_t i = 0; i < report.sections.size(); ++i)
-      if (!report.sections[i].heading.empty()) out += fmt::format("<li><a href=\"#s{}\">{}</a></li>\n", i + 1, escape_html(report.sections[i].heading));
+      if (!report.sections[i].heading.empty())
+        out += fmt::format("<li><a href=\"#s{}\">{}</a></li>\n", i + 1, escape_html(report.sections[i].heading));
     out += "</ol></nav>\n";
   }
   for (std::size_t i = 0; i < report.sections.size(); ++i) {

@@ -46,8 +46,17 @@ TEST(BaseReport, TextIsAlignedAndComplete) {
 }
 
 TEST(BaseReport, LongCellsAreWrappedNeverCut) {
-  std::string evidence = "pre-FEC BER x140 over 6 h, retries up, no drops, link layer retry counters rise together on both ends of the cable, the neighbour ports stay quiet";
-  Report r{"", {{"", {}, {}, {{"", {{"cause", Align::kLeft, ""}, {"evidence", Align::kLeft, ""}, {"confidence", Align::kRight, ""}}, {{"cable/C0417", evidence, "0.93"}}}}, {}}}};
+  std::string evidence =
+      "pre-FEC BER x140 over 6 h, retries up, no drops, link layer retry counters rise together on both ends of the cable, the neighbour "
+      "ports stay quiet";
+  Report r{"",
+           {{"",
+             {},
+             {},
+             {{"",
+               {{"cause", Align::kLeft, ""}, {"evidence", Align::kLeft, ""}, {"confidence", Align::kRight, ""}},
+               {{"cable/C0417", evidence, "0.93"}}}},
+             {}}}};
   std::string text = to_text(r);
   for (std::string_view line : split(text, '\n')) EXPECT_LE(display_width(line), 100) << line;
   for (std::string_view word : split_space(evidence)) EXPECT_NE(text.find(word), std::string::npos) << word;
@@ -55,7 +64,8 @@ TEST(BaseReport, LongCellsAreWrappedNeverCut) {
 
 TEST(BaseReport, ManyColumnsBecomeSeveralBlocks) {
   Table t{"", {{"card", Align::kLeft, ""}}, {{"card0"}}};
-  for (int i = 0; i < 40; ++i) t.columns.push_back({"column" + std::to_string(i), Align::kRight, ""}), t.rows[0].push_back("v" + std::to_string(i));
+  for (int i = 0; i < 40; ++i)
+    t.columns.push_back({"column" + std::to_string(i), Align::kRight, ""}), t.rows[0].push_back("v" + std::to_string(i));
   std::string text = to_text({"", {{"", {}, {}, {t}, {}}}});
   for (std::string_view line : split(text, '\n')) EXPECT_LE(display_width(line), 100) << line;
   for (int i = 0; i < 40; ++i) EXPECT_NE(text.find("v" + std::to_string(i)), std::string::npos);
@@ -105,7 +115,14 @@ TEST(BaseReport, EverythingIsEscaped) {
 
 TEST(BaseReport, ChartsSurviveOddNumbers) {
   for (auto kind : {Chart::Kind::kLine, Chart::Kind::kBar, Chart::Kind::kStackedBar, Chart::Kind::kHeatmap})
-    for (std::vector<std::pair<double, double>> points : {std::vector<std::pair<double, double>>{}, {{0, 0}}, {{0, 5}, {0, 5}}, {{NAN, 1}, {1, NAN}}, {{INFINITY, 1}}, {{-1e300, 1e300}, {1e300, -1e300}}, {{1e-300, 1e-300}, {2e-300, 3e-300}}, {{7, 1e18}, {8, 1e18 + 1000}}}) {
+    for (std::vector<std::pair<double, double>> points : {std::vector<std::pair<double, double>>{},
+                                                          {{0, 0}},
+                                                          {{0, 5}, {0, 5}},
+                                                          {{NAN, 1}, {1, NAN}},
+                                                          {{INFINITY, 1}},
+                                                          {{-1e300, 1e300}, {1e300, -1e300}},
+                                                          {{1e-300, 1e-300}, {2e-300, 3e-300}},
+                                                          {{7, 1e18}, {8, 1e18 + 1000}}}) {
       Chart c{"t", "x", "y", kind, {{"a", points}, {"b", points}}, {"k"}};
       std::string svg = chart_svg(c), text = to_text({"t", {{"", {}, {}, {}, {c}}}});
       EXPECT_EQ(svg.find("nan"), std::string::npos) << svg;

@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-constexpr int kGap = 2;         // blanks between columns
-constexpr int kNarrowest = 6;   // no column is squeezed below this
+constexpr int kGap = 2;        // blanks between columns
+constexpr int kNarrowest = 6;  // no column is squeezed below this
 constexpr std::size_t kPointsAsTable = 24;
 
 using Lines = std::vector<std::string>;
@@ -20,14 +20,16 @@ using Lines = std::vector<std::string>;
 std::string head_of(const Column& c) { return printable(c.unit.empty() ? c.title : c.title + " [" + c.unit + "]"); }
 
 // One block of columns that fits the width; cells are wrapped.
-void write_columns(std::string& out, const Table& table, const std::vector<std::size_t>& chosen, std::vector<int> widths, int width, const std::string& indent) {
+void write_columns(std::string& out, const Table& table, const std::vector<std::size_t>& chosen, std::vector<int> widths, int width,
+                   const std::string& indent) {
   auto total = [&] {
     int sum = kGap * (static_cast<int>(chosen.size()) - 1);
     for (std::size_t c : chosen) sum += widths[c];
     return sum;
   };
   while (total() > width) {  // squeeze the widest
-    std::size_t widest = *std::max_element(chosen.begin(), chosen.end(), [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+    std::size_t widest =
+        *std::max_element(chosen.begin(), chosen.end(), [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
     if (widths[widest] <= kNarrowest) break;
     --widths[widest];
   }
@@ -39,7 +41,8 @@ void write_columns(std::string& out, const Table& table, const std::vector<std::
       std::string line = indent;
       for (std::size_t k = 0; k < chosen.size(); ++k) {
         std::string text = i < cells[k].size() ? cells[k][i] : "";
-        line += (k ? std::string(kGap, ' ') : "") + (table.columns[chosen[k]].align == Align::kRight ? pad_left(text, widths[chosen[k]]) : pad_right(text, widths[chosen[k]]));
+        line += (k ? std::string(kGap, ' ') : "") +
+                (table.columns[chosen[k]].align == Align::kRight ? pad_left(text, widths[chosen[k]]) : pad_right(text, widths[chosen[k]]));
       }
       while (!line.empty() && line.back() == ' ') line.pop_back();
       out += line + "\n";
@@ -94,7 +97,8 @@ void write_bars(std::string& out, const Chart& chart, int width) {
   Table data = data_table(chart);
   int names = 1, values = 1;
   double top = 0;
-  for (const auto& row : data.rows) names = std::max(names, display_width(printable(row[0]))), values = std::max(values, display_width(row[1]));
+  for (const auto& row : data.rows)
+    names = std::max(names, display_width(printable(row[0]))), values = std::max(values, display_width(row[1]));
   names = std::min(names, width / 3);
   for (auto [x, y] : chart.series[0].points)
     if (std::isfinite(y)) top = std::max(top, std::abs(y));
@@ -107,7 +111,8 @@ void write_bars(std::string& out, const Chart& chart, int width) {
     std::string bar;
     for (int i = 0; i < length; ++i) bar += y[r] < 0 ? "▒" : "█";
     for (std::size_t i = 0; i < name.size(); ++i) {
-      std::string line = "  " + pad_right(name[i], names) + (i ? "" : std::string(kGap, ' ') + pad_left(data.rows[r][1], values) + std::string(kGap, ' ') + bar);
+      std::string line = "  " + pad_right(name[i], names) +
+                         (i ? "" : std::string(kGap, ' ') + pad_left(data.rows[r][1], values) + std::string(kGap, ' ') + bar);
       while (line.back() == ' ') line.pop_back();
       out += line + "\n";
     }
@@ -132,13 +137,17 @@ void write_sparks(std::string& out, const Chart& chart, int width) {
       own.add(y), last = y, sum += y, ++count;
     }
     out += "  " + printable(s.name.empty() ? chart.y_label : s.name) + ": " + std::to_string(count) + " points";
-    if (count) out += ", min " + number_text(own.low) + ", mean " + number_text(sum / static_cast<double>(count)) + ", max " + number_text(own.high) + ", last " + number_text(last);
+    if (count)
+      out += ", min " + number_text(own.low) + ", mean " + number_text(sum / static_cast<double>(count)) + ", max " +
+             number_text(own.high) + ", last " + number_text(last);
     out += "\n  ";
-    for (double v : buckets) out += std::isfinite(v) ? kLevels[ys.high > ys.low ? std::min(7, static_cast<int>((v - ys.low) / (ys.high - ys.low) * 8)) : 0] : " ";
+    for (double v : buckets)
+      out += std::isfinite(v) ? kLevels[ys.high > ys.low ? std::min(7, static_cast<int>((v - ys.low) / (ys.high - ys.low) * 8)) : 0] : " ";
     while (out.back() == ' ') out.pop_back();
     out += "\n";
   }
-  if (xs.any()) out += "  " + printable(chart.x_label) + " " + number_text(xs.low) + " to " + number_text(xs.high) + "; highest value of each column\n";
+  if (xs.any())
+    out += "  " + printable(chart.x_label) + " " + number_text(xs.low) + " to " + number_text(xs.high) + "; highest value of each column\n";
 }
 
 void write_shades(std::string& out, const Chart& chart, const Table& data, int width) {
@@ -150,7 +159,8 @@ void write_shades(std::string& out, const Chart& chart, const Table& data, int w
   for (const Series& s : chart.series) names = std::max(names, std::min(width / 3, display_width(printable(s.name))));
   std::size_t room = static_cast<std::size_t>(std::max(10, width - names - 2 * kGap)), columns = data.columns.size() - 1;
   for (std::size_t from = 0; from < columns; from += room) {
-    out += fmt::format("  {}: {} to {}\n", printable(chart.x_label), printable(data.columns[from + 1].title), printable(data.columns[std::min(columns, from + room)].title));
+    out += fmt::format("  {}: {} to {}\n", printable(chart.x_label), printable(data.columns[from + 1].title),
+                       printable(data.columns[std::min(columns, from + room)].title));
     for (const auto& row : data.rows) {
       std::string name = wrap(printable(row[0]), names)[0];
       out += "  " + pad_right(name, names) + std::string(kGap, ' ');
@@ -166,7 +176,8 @@ void write_shades(std::string& out, const Chart& chart, const Table& data, int w
 
 void write_chart(std::string& out, const Chart& chart, int width) {
   std::string head = printable(chart.title);
-  std::string axes = printable(chart.y_label) + (chart.x_label.empty() ? "" : (chart.y_label.empty() ? "" : " over ") + printable(chart.x_label));
+  std::string axes =
+      printable(chart.y_label) + (chart.x_label.empty() ? "" : (chart.y_label.empty() ? "" : " over ") + printable(chart.x_label));
   for (const std::string& line : wrap(head + (axes.empty() ? "" : " (" + axes + ")"), width)) out += line + "\n";
   Table data = data_table(chart);
   data.title.clear();

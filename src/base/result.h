@@ -35,17 +35,16 @@ std::unexpected<Error> fail(ErrorKind kind, std::string message, std::string pla
 }  // namespace weft
 
 // Returns the error of a Status or Result expression from the calling function.
-#define WEFT_TRY(expression)                                              \
-  do {                                                                    \
-    if (auto weft_try_result = (expression); !weft_try_result.has_value()) \
-      return std::unexpected(std::move(weft_try_result).error());         \
+#define WEFT_TRY(expression)                                                                                                           \
+  do {                                                                                                                                 \
+    if (auto weft_try_result = (expression); !weft_try_result.has_value()) return std::unexpected(std::move(weft_try_result).error()); \
   } while (0)
 
 #define WEFT_CONCAT_(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_(a, b)
 // WEFT_ASSIGN(auto site, read_site(path)); declares site or returns the error.
-#define WEFT_ASSIGN_(tmp, declaration, expression)               \
-  auto tmp = (expression);                                       \
+#define WEFT_ASSIGN_(tmp, declaration, expression)                      \
+  auto tmp = (expression);                                              \
   if (!tmp.has_value()) return std::unexpected(std::move(tmp).error()); \
   declaration = std::move(*tmp)
 #define WEFT_ASSIGN(declaration, expression) WEFT_ASSIGN_(WEFT_CONCAT(weft_result_, __COUNTER__), declaration, expression)

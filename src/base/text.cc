@@ -107,7 +107,8 @@ std::size_t invalid_text_at(std::string_view s) {
     std::size_t more = c >= 0xC2 && c <= 0xDF ? 1 : c >= 0xE0 && c <= 0xEF ? 2 : c >= 0xF0 && c <= 0xF4 ? 3 : 0;
     if (!more || i + more >= s.size()) return i;
     auto second = static_cast<unsigned char>(s[i + 1]);
-    if ((c == 0xE0 && second < 0xA0) || (c == 0xED && second > 0x9F) || (c == 0xF0 && second < 0x90) || (c == 0xF4 && second > 0x8F)) return i;
+    if ((c == 0xE0 && second < 0xA0) || (c == 0xED && second > 0x9F) || (c == 0xF0 && second < 0x90) || (c == 0xF4 && second > 0x8F))
+      return i;
     for (std::size_t k = 1; k <= more; ++k)
       if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) return i;
     i += more + 1;
@@ -119,7 +120,8 @@ Result<std::int64_t> parse_int(std::string_view s) {
   std::int64_t v = 0;
   std::string_view t = s.starts_with('+') && !s.starts_with("+-") ? s.substr(1) : s;
   auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
-  if (error != std::errc() || end != t.data() + t.size()) return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a whole number");
+  if (error != std::errc() || end != t.data() + t.size())
+    return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a whole number");
   return v;
 }
 
@@ -127,7 +129,8 @@ Result<double> parse_double(std::string_view s) {
   double v = 0;
   std::string_view t = s.starts_with('+') && !s.starts_with("+-") ? s.substr(1) : s;
   auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
-  if (error != std::errc() || end != t.data() + t.size() || !std::isfinite(v)) return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a number");
+  if (error != std::errc() || end != t.data() + t.size() || !std::isfinite(v))
+    return fail(ErrorKind::kInvalid, "'" + std::string(s.substr(0, 40)) + "' is not a number");
   return v;
 }
 
@@ -139,7 +142,7 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view s, std::size_t
     // One item: text and bracket groups up to a comma outside brackets.
     std::vector<std::string> names{""};
     bool any = false;
-    for (; at < s.size() && s[at] != ','; ) {
+    for (; at < s.size() && s[at] != ',';) {
       if (s[at] == ']') return bad("']' without '['");
       if (s[at] != '[') {
         for (std::string& n : names) n += s[at];
@@ -155,7 +158,8 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view s, std::size_t
         auto a = parse_int(low), b = parse_int(high);
         if (!a || !b || *a < 0) return bad("'" + std::string(part) + "' is not a range of numbers");
         if (*b < *a) return bad("range '" + std::string(part) + "' runs backwards");
-        if (static_cast<std::size_t>(*b - *a) >= limit || middle.size() + static_cast<std::size_t>(*b - *a) >= limit) return bad("more than " + std::to_string(limit) + " names");
+        if (static_cast<std::size_t>(*b - *a) >= limit || middle.size() + static_cast<std::size_t>(*b - *a) >= limit)
+          return bad("more than " + std::to_string(limit) + " names");
         for (std::int64_t v = *a; v <= *b; ++v) {
           std::string digits = std::to_string(v);
           if (digits.size() < low.size()) digits.insert(0, low.size() - digits.size(), '0');
@@ -213,8 +217,7 @@ std::string compress_hostlist(const std::vector<std::string>& names) {
     std::string prefix = n.substr(0, digits), tail = n.substr(digits);
     std::int64_t v = *parse_int(tail);
     std::size_t width = tail.size() > 1 && tail[0] == '0' ? tail.size() : 0;
-    if (!parts.empty() && parts.back().prefix == prefix &&
-        (parts.back().width == width || parts.back().width == tail.size())) {
+    if (!parts.empty() && parts.back().prefix == prefix && (parts.back().width == width || parts.back().width == tail.size())) {
       Part& p = parts.back();
       if (v == p.to + 1) p.to = v;
       else close(p), p.from = p.to = v;
@@ -229,7 +232,10 @@ std::string compress_hostlist(const std::vector<std::string>& names) {
 
 namespace {
 ErrorKind open_failed(int error) {
-  return error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound : error == EISDIR ? ErrorKind::kInvalid : error == EACCES || error == EROFS ? ErrorKind::kDenied : ErrorKind::kUnavailable;
+  return error == ENOENT || error == ENOTDIR ? ErrorKind::kNotFound
+         : error == EISDIR                   ? ErrorKind::kInvalid
+         : error == EACCES || error == EROFS ? ErrorKind::kDenied
+                                             : ErrorKind::kUnavailable;
 }
 }  // namespace
 
@@ -248,7 +254,8 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
     if (n == 0) break;
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) status = fail(ErrorKind::kUnavailable, std::string("cannot read: ") + std::strerror(errno), path);
-    else if (out.size() + static_cast<std::size_t>(n) > limit) status = fail(ErrorKind::kInvalid, "is larger than " + std::to_string(limit) + " bytes", path);
+    else if (out.size() + static_cast<std::size_t>(n) > limit)
+      status = fail(ErrorKind::kInvalid, "is larger than " + std::to_string(limit) + " bytes", path);
     else out.append(buffer, static_cast<std::size_t>(n));
   }
   ::close(fd);

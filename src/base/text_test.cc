@@ -32,7 +32,8 @@ TEST(BaseText, SplitKeepsEmptyFieldsAndSplitSpaceDoesNot) {
 TEST(BaseText, NumbersMustFitWhole) {
   EXPECT_EQ(parse_int("-9223372036854775808").value(), INT64_MIN);
   EXPECT_EQ(parse_int("+7").value(), 7);
-  for (const char* t : {"", "+", "-", "+-7", "9223372036854775808", "7 ", " 7", "0x7", "7.0", "1e3", "seven"}) EXPECT_FALSE(parse_int(t).has_value()) << t;
+  for (const char* t : {"", "+", "-", "+-7", "9223372036854775808", "7 ", " 7", "0x7", "7.0", "1e3", "seven"})
+    EXPECT_FALSE(parse_int(t).has_value()) << t;
   EXPECT_EQ(parse_double("-1.5e3").value(), -1500);
   EXPECT_EQ(parse_double("+.5").value(), 0.5);
   for (const char* t : {"", "+", "+-1", "1,5", "1.5x", "inf", "nan", "1e999", " 1"}) EXPECT_FALSE(parse_double(t).has_value()) << t;
@@ -55,11 +56,11 @@ TEST(BaseText, InvalidTextIsFound) {
   EXPECT_EQ(invalid_text_at("plain, 超节点, \xF0\x9F\x98\x80"), std::string_view::npos);
   EXPECT_EQ(invalid_text_at(std::string_view("ab\0c", 4)), 2u);
   EXPECT_EQ(invalid_text_at("ab\xff"), 2u);
-  EXPECT_EQ(invalid_text_at("a\xC0\x80"), 1u);          // overlong
-  EXPECT_EQ(invalid_text_at("\xE0\x80\xAF"), 0u);       // overlong
-  EXPECT_EQ(invalid_text_at("\xED\xA0\x80"), 0u);       // surrogate
-  EXPECT_EQ(invalid_text_at("\xF4\x90\x80\x80"), 0u);   // above U+10FFFF
-  EXPECT_EQ(invalid_text_at("x\xE4\xB8"), 1u);          // cut short
+  EXPECT_EQ(invalid_text_at("a\xC0\x80"), 1u);         // overlong
+  EXPECT_EQ(invalid_text_at("\xE0\x80\xAF"), 0u);      // overlong
+  EXPECT_EQ(invalid_text_at("\xED\xA0\x80"), 0u);      // surrogate
+  EXPECT_EQ(invalid_text_at("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
+  EXPECT_EQ(invalid_text_at("x\xE4\xB8"), 1u);         // cut short
 }
 
 TEST(BaseText, HostListsAsSlurmWritesThem) {
@@ -67,7 +68,8 @@ TEST(BaseText, HostListsAsSlurmWritesThem) {
   EXPECT_EQ(expand_hostlist("rack[1-2]u[09-10]").value(), (Names{"rack1u09", "rack1u10", "rack2u09", "rack2u10"}));
   EXPECT_EQ(expand_hostlist("").value(), Names{});
   EXPECT_EQ(expand_hostlist("n[9-11]").value(), (Names{"n9", "n10", "n11"}));
-  for (const char* t : {"n[1-", "n]", "n[2-1]", "n[a-b]", "n[1-2],", ",n1", "n[]", "n[-1]", "n[1-2-3]"}) EXPECT_FALSE(expand_hostlist(t).has_value()) << t;
+  for (const char* t : {"n[1-", "n]", "n[2-1]", "n[a-b]", "n[1-2],", ",n1", "n[]", "n[-1]", "n[1-2-3]"})
+    EXPECT_FALSE(expand_hostlist(t).has_value()) << t;
   EXPECT_EQ(expand_hostlist("n[0-9999999]").error().message, "host list 'n[0-9999999]': more than 1000000 names");
   EXPECT_FALSE(expand_hostlist("n[0-999][0-999][0-9]").has_value());
   EXPECT_FALSE(expand_hostlist("n[0-9223372036854775807]").has_value());

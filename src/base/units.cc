@@ -35,9 +35,7 @@ std::string scaled(double v, double step, const std::array<const char*, 6>& unit
 
 }  // namespace
 
-std::string human(Bytes b) {
-  return scaled(static_cast<double>(b.value()), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
-}
+std::string human(Bytes b) { return scaled(static_cast<double>(b.value()), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"}); }
 std::string human(BytesPerSecond r) { return scaled(r.value(), 1000, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"}); }
 std::string human(BitsPerSecond r) { return scaled(r.value(), 1000, {"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s"}); }
 std::string human(FlopsPerSecond f) {

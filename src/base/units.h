@@ -20,12 +20,20 @@ class Quantity {
   constexpr Quantity operator+(Quantity o) const { return Quantity(v_ + o.v_); }
   constexpr Quantity operator-(Quantity o) const { return Quantity(v_ - o.v_); }
   constexpr Quantity operator-() const { return Quantity(-v_); }
-  constexpr Quantity& operator+=(Quantity o) { v_ += o.v_; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { v_ -= o.v_; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    v_ += o.v_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    v_ -= o.v_;
+    return *this;
+  }
   template <class N>
-  constexpr Quantity operator*(N n) const { return Quantity(static_cast<Rep>(v_ * n)); }
+  constexpr Quantity operator*(N n) const {
+    return Quantity(static_cast<Rep>(v_ * n));
+  }
   template <class N>
-    requires std::is_arithmetic_v<N>
+  requires std::is_arithmetic_v<N>
   constexpr Quantity operator/(N n) const { return Quantity(static_cast<Rep>(v_ / n)); }
   constexpr double operator/(Quantity o) const { return static_cast<double>(v_) / static_cast<double>(o.v_); }
 
@@ -38,15 +46,15 @@ using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using BitsPerSecond = Quantity<struct BitsPerSecondTag, double>;  // link rates as the field quotes them, one direction
 using Flops = Quantity<struct FlopsTag, double>;                  // floating point operations
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
-using Seconds = Quantity<struct SecondsTag, double>;              // durations in models (not in the simulator's clock)
-using Picos = Quantity<struct PicosTag, std::int64_t>;            // simulator time
+using Seconds = Quantity<struct SecondsTag, double>;    // durations in models (not in the simulator's clock)
+using Picos = Quantity<struct PicosTag, std::int64_t>;  // simulator time
 using Watts = Quantity<struct WattsTag, double>;
 using Celsius = Quantity<struct CelsiusTag, double>;
 using Meters = Quantity<struct MetersTag, double>;
 using Kilograms = Quantity<struct KilogramsTag, double>;
 using LitersPerMinute = Quantity<struct LitersPerMinuteTag, double>;
-using Ratio = Quantity<struct RatioTag, double>;                  // 0 … 1 unless the name says otherwise
-using Duration = Quantity<struct DurationTag, std::int64_t>;      // nanoseconds, outside sim
+using Ratio = Quantity<struct RatioTag, double>;              // 0 … 1 unless the name says otherwise
+using Duration = Quantity<struct DurationTag, std::int64_t>;  // nanoseconds, outside sim
 
 constexpr BytesPerSecond bytes_per_second(BitsPerSecond r) { return BytesPerSecond(r.value() / 8); }
 constexpr BitsPerSecond bits_per_second(BytesPerSecond r) { return BitsPerSecond(r.value() * 8); }

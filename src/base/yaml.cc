@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <istream>
 #include <map>
@@ -24,13 +24,13 @@ namespace weft {
 struct Yaml::Node {
   Kind kind = Kind::kNull;
   int line = 0;
-  std::string text;                      // scalars
-  std::vector<const Node*> children;     // list items, or map values in file order
-  std::vector<std::string> keys;         // maps
-  std::vector<int> key_lines;            // maps
-  std::vector<std::uint32_t> by_name;    // maps: indices sorted by key
-  std::int64_t weight = 1;               // nodes when every alias is written out
-  int height = 1;                        // levels below and including this one
+  std::string text;                    // scalars
+  std::vector<const Node*> children;   // list items, or map values in file order
+  std::vector<std::string> keys;       // maps
+  std::vector<int> key_lines;          // maps
+  std::vector<std::uint32_t> by_name;  // maps: indices sorted by key
+  std::int64_t weight = 1;             // nodes when every alias is written out
+  int height = 1;                      // levels below and including this one
   const std::string* file = nullptr;
 };
 
@@ -67,7 +67,9 @@ std::optional<Refused> flow_bomb(std::string_view text) {
     else if (c == '\n') ++line;
     else if (c != ' ' && c != '\r') run = 0;
     if (run > kMaxOpenRun) return Refused{line, "nested more than " + std::to_string(kMaxDepth) + " levels deep"};
-    if (items > kMaxFlowItems) return Refused{line, "holds more than " + std::to_string(kMaxFlowItems) + " '[', '{' and ','; write long lists one item a line ('- …')"};
+    if (items > kMaxFlowItems)
+      return Refused{line,
+                     "holds more than " + std::to_string(kMaxFlowItems) + " '[', '{' and ','; write long lists one item a line ('- …')"};
   }
   return std::nullopt;
 }
@@ -89,9 +91,15 @@ class Yaml::Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { leaf(mark, anchor, Kind::kNull, ""); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string& value) override { leaf(mark, anchor, Kind::kScalar, value); }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, anchor, Kind::kList); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override { open(mark, anchor, Kind::kMap); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string& value) override {
+    leaf(mark, anchor, Kind::kScalar, value);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    open(mark, anchor, Kind::kList);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    open(mark, anchor, Kind::kMap);
+  }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
 
@@ -100,7 +108,9 @@ class Yaml::Builder : public YAML::EventHandler {
     if (found == anchors_.end()) throw Refused{line_of(mark), "an alias (*name) points at a part that contains it; write the part out"};
     const Node* target = found->second;
     aliased_ += target->weight;
-    if (aliased_ > kMaxAliased) throw Refused{line_of(mark), "aliases (*name) expand to more than " + std::to_string(kMaxAliased) + " values; write a 'repeat' or fewer aliases"};
+    if (aliased_ > kMaxAliased)
+      throw Refused{line_of(mark),
+                    "aliases (*name) expand to more than " + std::to_string(kMaxAliased) + " values; write a 'repeat' or fewer aliases"};
     if (static_cast<int>(open_.size()) + target->height > kMaxDepth) too_deep(line_of(mark));
     place(target, line_of(mark), true);
   }
@@ -113,7 +123,8 @@ class Yaml::Builder : public YAML::EventHandler {
   };
 
   Node& make(Kind kind, int line) {
-    if (document_.nodes.size() >= kMaxValues) throw Refused{line, "holds more than " + std::to_string(kMaxValues) + " values; use a 'repeat' for regular parts"};
+    if (document_.nodes.size() >= kMaxValues)
+      throw Refused{line, "holds more than " + std::to_string(kMaxValues) + " values; use a 'repeat' for regular parts"};
     Node& n = document_.nodes.emplace_back();
     n.kind = kind, n.line = line, n.file = &document_.file;
     return n;
@@ -171,13 +182,15 @@ class Yaml::Builder : public YAML::EventHandler {
     std::vector<std::uint32_t>& order = map.by_name;
     order.resize(map.keys.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return map.keys[a] != map.keys[b] ? map.keys[a] < map.keys[b] : a < b; });
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return map.keys[a] != map.keys[b] ? map.keys[a] < map.keys[b] : a < b; });
     const std::uint32_t* worst = nullptr;  // the duplicate that comes first in the file
     for (std::size_t i = 1; i < order.size(); ++i)
       if (map.keys[order[i]] == map.keys[order[i - 1]] && (!worst || order[i] < *worst)) worst = &order[i];
     if (!worst) return;
     std::size_t first = static_cast<std::size_t>(std::find(map.keys.begin(), map.keys.end(), map.keys[*worst]) - map.keys.begin());
-    throw Refused{map.key_lines[*worst], "key '" + map.keys[*worst] + "' is given twice (first in line " + std::to_string(map.key_lines[first]) + "); keep one"};
+    throw Refused{map.key_lines[*worst],
+                  "key '" + map.keys[*worst] + "' is given twice (first in line " + std::to_string(map.key_lines[first]) + "); keep one"};
   }
 
   Document& document_;
@@ -187,7 +200,9 @@ class Yaml::Builder : public YAML::EventHandler {
 };
 
 Result<Yaml> Yaml::parse(std::string_view text, std::string name) {
-  auto bad = [&](int line, const std::string& message) { return fail(ErrorKind::kInvalid, message, line > 0 ? name + ":" + std::to_string(line) : name); };
+  auto bad = [&](int line, const std::string& message) {
+    return fail(ErrorKind::kInvalid, message, line > 0 ? name + ":" + std::to_string(line) : name);
+  };
   if (text.size() > kMaxBytes) return bad(0, "is larger than 64 MiB; split it or use a 'repeat'");
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::size_t broken = invalid_text_at(text);
@@ -207,7 +222,8 @@ Result<Yaml> Yaml::parse(std::string_view text, std::string name) {
     if (!any || !document->root || document->root->kind == Kind::kNull) return bad(0, "file is empty; nothing to read");
     Document rest;
     Builder another(rest);
-    if (parser.HandleNextDocument(another)) return bad(rest.root ? rest.root->line : 0, "holds more than one document ('---'); keep one per file");
+    if (parser.HandleNextDocument(another))
+      return bad(rest.root ? rest.root->line : 0, "holds more than one document ('---'); keep one per file");
   } catch (const Refused& r) {
     return bad(r.line, r.message);
   } catch (const YAML::Exception& e) {
@@ -264,13 +280,16 @@ std::vector<std::pair<std::string, Yaml>> Yaml::entries() const {
 }
 
 Status Yaml::only(const std::vector<std::string_view>& known) const {
-  if (kind() != Kind::kMap) return error("expected keys such as '" + std::string(known.empty() ? "name" : known[0]) + ": …', got " + shown());
+  if (kind() != Kind::kMap)
+    return error("expected keys such as '" + std::string(known.empty() ? "name" : known[0]) + ": …', got " + shown());
   for (std::size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& key = node_->keys[i];
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     std::vector<std::string> names(known.begin(), known.end());
     std::string near = nearest_word(key, names);
-    return fail(ErrorKind::kInvalid, "unknown key '" + key + "'" + (label_.empty() ? "" : " in '" + label_ + "'") + (near.empty() ? "; known: " + join(names, ", ") : "; did you mean '" + near + "'?"),
+    return fail(ErrorKind::kInvalid,
+                "unknown key '" + key + "'" + (label_.empty() ? "" : " in '" + label_ + "'") +
+                    (near.empty() ? "; known: " + join(names, ", ") : "; did you mean '" + near + "'?"),
                 *node_->file + ":" + std::to_string(node_->key_lines[i]));
   }
   return {};

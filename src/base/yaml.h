@@ -22,8 +22,8 @@ class Yaml {
   static Result<Yaml> parse_file(const std::string& path);
 
   Kind kind() const;
-  int line() const;              // 1-based
-  std::string place() const;     // "file:line"
+  int line() const;           // 1-based
+  std::string place() const;  // "file:line"
   bool is_null() const { return kind() == Kind::kNull; }
 
   // Maps. Absent keys give a null value that remembers its parent's place.
@@ -54,7 +54,7 @@ class Yaml {
   struct Document;
   class Builder;
   Yaml child(const Node* node, std::string label, bool absent) const;
-  std::string shown() const;                                          // "'abc'", "a list", "nothing"
+  std::string shown() const;  // "'abc'", "a list", "nothing"
   std::unexpected<Error> expected(const std::string& what) const;
 
   std::shared_ptr<const Node> node_;  // of an absent value: its parent

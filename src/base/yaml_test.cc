@@ -68,7 +68,8 @@ TEST(BaseYaml, DepthIsBounded) {
   EXPECT_EQ(problem(flow(64)), "site.yaml:1: nested more than 64 levels deep");
   EXPECT_EQ(problem(std::string(1'000'000, '[')), "site.yaml:1: nested more than 64 levels deep");
   EXPECT_EQ(problem(flow(900)), "site.yaml:1: nested more than 64 levels deep");
-  EXPECT_EQ(problem("a: [" + std::string(4'000'000, ',')), "site.yaml:1: holds more than 4000000 '[', '{' and ','; write long lists one item a line ('- …')");
+  EXPECT_EQ(problem("a: [" + std::string(4'000'000, ',')),
+            "site.yaml:1: holds more than 4000000 '[', '{' and ','; write long lists one item a line ('- …')");
   std::string block, dashes;
   for (int i = 0; i < 100; ++i) block += std::string(i, ' ') + "k:\n", dashes += "- ";
   EXPECT_EQ(problem(block + std::string(100, ' ') + "x: 1\n"), "site.yaml:65: nested more than 64 levels deep");
@@ -92,7 +93,8 @@ TEST(BaseYaml, ScalarsMustFitWhole) {
   EXPECT_EQ(y.get("n").integer(1, 12).value(), 12);
   EXPECT_EQ(y.get("n").integer(1, 11).error().text(), "site.yaml:1: n: expected a whole number from 1 to 11, got '12'");
   EXPECT_EQ(y.get("n").integer(13, INT64_MAX).error().text(), "site.yaml:1: n: expected a whole number of at least 13, got '12'");
-  EXPECT_EQ(y.get("big").integer(INT64_MIN, INT64_MAX).error().text(), "site.yaml:2: big: expected a whole number, got '99999999999999999999'");
+  EXPECT_EQ(y.get("big").integer(INT64_MIN, INT64_MAX).error().text(),
+            "site.yaml:2: big: expected a whole number, got '99999999999999999999'");
   EXPECT_FALSE(y.get("half").integer(0, 100).has_value());
   EXPECT_DOUBLE_EQ(y.get("half").number(0, 12.5).value(), 12.5);
   EXPECT_EQ(y.get("half").number(0, 1).error().text(), "site.yaml:3: half: expected a number from 0 to 1, got '12.5'");
@@ -109,9 +111,11 @@ TEST(BaseYaml, ScalarsMustFitWhole) {
 TEST(BaseYaml, QuantitiesCarryUnits) {
   Yaml y = good("rate: 400G\nlength: -2 m\npower: 10 kW\nbad: 4 m\n");
   EXPECT_DOUBLE_EQ(y.get("rate").quantity("Gb/s").value(), 400e9);
-  EXPECT_EQ(y.get("length").quantity("m").error().text(), "site.yaml:2: length: expected a quantity such as '2.5 m', got '-2 m': it must not be negative");
+  EXPECT_EQ(y.get("length").quantity("m").error().text(),
+            "site.yaml:2: length: expected a quantity such as '2.5 m', got '-2 m': it must not be negative");
   EXPECT_DOUBLE_EQ(y.get("power").quantity("W").value(), 10000);
-  EXPECT_EQ(y.get("bad").quantity("W").error().text(), "site.yaml:4: bad: expected a quantity such as '700 W', got '4 m': 'm' is no unit that fits here");
+  EXPECT_EQ(y.get("bad").quantity("W").error().text(),
+            "site.yaml:4: bad: expected a quantity such as '700 W', got '4 m': 'm' is no unit that fits here");
   EXPECT_EQ(y.get("gone").quantity("W").error().text(), "site.yaml:1: 'gone' is missing; expected a quantity such as '700 W'");
 }
 

@@ -18,8 +18,8 @@ struct Io {
 };
 
 struct CommandEntry {
-  std::string name;   // "fabric", "sim" …
-  std::string help;   // one line
+  std::string name;  // "fabric", "sim" …
+  std::string help;  // one line
   int (*run)(const std::vector<std::string>& words, Io& io);
 };
 Registry<CommandEntry>& commands();

@@ -28,7 +28,9 @@ Result<fabric::Snapshot> site_of(const Options& options, std::vector<std::string
 
 int write_report(const Report& report, const Options& options, Io& io, const std::function<Json()>& json) {
   if (options.has("json") && options.has("html")) return report_error(Error{ErrorKind::kInvalid, "--json and --html: choose one", ""}, io);
-  std::string text = options.has("json") ? dump_json(json ? json() : to_json(report)) + "\n" : options.has("html") ? to_html(report) : to_text(report);
+  std::string text = options.has("json")   ? dump_json(json ? json() : to_json(report)) + "\n"
+                     : options.has("html") ? to_html(report)
+                                           : to_text(report);
   if (!options.has("out")) return io.out << text, 0;
   if (auto written = write_file(options.get("out"), text); !written) return report_error(written.error(), io);
   return 0;

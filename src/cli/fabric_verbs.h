@@ -10,8 +10,8 @@
 namespace weft::cli {
 
 struct FabricVerbEntry {
-  std::string name;  // "import"
-  std::string help;  // one line
+  std::string name;                                           // "import"
+  std::string help;                                           // one line
   int (*run)(const std::vector<std::string>& words, Io& io);  // words after the verb; `--help` is the verb's own
 };
 Registry<FabricVerbEntry>& fabric_verbs();

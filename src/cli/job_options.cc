@@ -38,15 +38,25 @@ const std::vector<OptionSpec>& job_option_specs() {
 
 Result<workload::Job> job_from(const Options& o) {
   workload::Job job;
-  if (!o.has("model")) return fail(ErrorKind::kInvalid, "name a model: --model NAME|FILE, one of " + [] {
-      std::string all;
-      for (const std::string& m : workload::known_models()) all += (all.empty() ? "" : ", ") + m;
-      return all;
-    }());
+  if (!o.has("model"))
+    return fail(
+        ErrorKind::kInvalid, "name a model: --model NAME|FILE, one of " + [] {
+          std::string all;
+          for (const std::string& m : workload::known_models()) all += (all.empty() ? "" : ", ") + m;
+          return all;
+        }());
   WEFT_ASSIGN(job.model, workload::load_model(o.get("model")));
   job.name = o.get("job", job.model.name);
   Strategy& s = job.strategy;
-  for (auto [name, into] : {std::pair{"tp", &s.tp}, {"pp", &s.pp}, {"dp", &s.dp}, {"ep", &s.ep}, {"cp", &s.cp}, {"vp", &s.virtual_stages}, {"micro-batch", &s.micro_batch}, {"global-batch", &s.global_batch}, {"seq", &s.sequence}}) {
+  for (auto [name, into] : {std::pair{"tp", &s.tp},
+                            {"pp", &s.pp},
+                            {"dp", &s.dp},
+                            {"ep", &s.ep},
+                            {"cp", &s.cp},
+                            {"vp", &s.virtual_stages},
+                            {"micro-batch", &s.micro_batch},
+                            {"global-batch", &s.global_batch},
+                            {"seq", &s.sequence}}) {
     WEFT_ASSIGN(auto v, o.integer(name, *into, 1, 1 << 24));
     *into = static_cast<int>(o.has(name) ? v : *into);
   }
@@ -71,10 +81,27 @@ Result<workload::Job> job_from(const Options& o) {
 Json to_json(const workload::Job& job) {
   const Strategy& s = job.strategy;
   constexpr const char* kRecompute[] = {"none", "selective", "full"};
-  return Json{{"name", job.name}, {"model", job.model.name}, {"parameters", job.model.parameters()}, {"active_parameters", job.model.active_parameters()},
-              {"strategy", {{"tp", s.tp}, {"pp", s.pp}, {"dp", s.dp}, {"ep", s.ep}, {"cp", s.cp}, {"virtual_stages", s.virtual_stages}, {"zero", s.zero}, {"micro_batch", s.micro_batch}, {"micro_batches", s.micro_batches()},
-                            {"global_batch", s.micro_batches() * s.micro_batch * s.dp}, {"sequence", s.sequence}, {"sequence_parallel", s.sequence_parallel && s.tp > 1}, {"flash_attention", s.flash_attention},
-                            {"recompute", kRecompute[static_cast<int>(s.recompute)]}, {"precision", s.precision == workload::Precision::kFp8 ? "fp8" : "bf16"}, {"cards", s.world()}}}};
+  return Json{{"name", job.name},
+              {"model", job.model.name},
+              {"parameters", job.model.parameters()},
+              {"active_parameters", job.model.active_parameters()},
+              {"strategy",
+               {{"tp", s.tp},
+                {"pp", s.pp},
+                {"dp", s.dp},
+                {"ep", s.ep},
+                {"cp", s.cp},
+                {"virtual_stages", s.virtual_stages},
+                {"zero", s.zero},
+                {"micro_batch", s.micro_batch},
+                {"micro_batches", s.micro_batches()},
+                {"global_batch", s.micro_batches() * s.micro_batch * s.dp},
+                {"sequence", s.sequence},
+                {"sequence_parallel", s.sequence_parallel && s.tp > 1},
+                {"flash_attention", s.flash_attention},
+                {"recompute", kRecompute[static_cast<int>(s.recompute)]},
+                {"precision", s.precision == workload::Precision::kFp8 ? "fp8" : "bf16"},
+                {"cards", s.world()}}}};
 }
 
 std::string strategy_text(const Strategy& s) {
@@ -82,7 +109,8 @@ std::string strategy_text(const Strategy& s) {
   if (s.cp > 1) out += fmt::format(" · cp {}", s.cp);
   if (s.ep > 1) out += fmt::format(" · ep {}", s.ep);
   if (s.virtual_stages > 1) out += fmt::format(" · {} virtual stages", s.virtual_stages);
-  return out + fmt::format(", ZeRO {}, {} × {} sequences of {} tokens, {} cards", s.zero, s.micro_batches() * s.dp, s.micro_batch, s.sequence, s.world());
+  return out + fmt::format(", ZeRO {}, {} × {} sequences of {} tokens, {} cards", s.zero, s.micro_batches() * s.dp, s.micro_batch,
+                           s.sequence, s.world());
 }
 
 Result<fabric::DeviceModel> card_of(const Options& options, const fabric::Snapshot& site, fabric::DeviceId card, std::ostream& err) {
@@ -92,7 +120,10 @@ Result<fabric::DeviceModel> card_of(const Options& options, const fabric::Snapsh
     err << fmt::format("assumed: every card is {} (--card){}\n", m.name, known ? ", the site says " + known->name : "");
     return m;
   }
-  if (!known) return fail(ErrorKind::kInvalid, fmt::format("site {} does not say what its cards are; give --card MODEL (weft list cards), for example --card H100-SXM5", site.site_name()));
+  if (!known)
+    return fail(ErrorKind::kInvalid,
+                fmt::format("site {} does not say what its cards are; give --card MODEL (weft list cards), for example --card H100-SXM5",
+                            site.site_name()));
   return *known;
 }
 

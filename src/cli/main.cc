@@ -11,7 +11,8 @@ namespace {
 
 int usage(weft::cli::Io& io, std::ostream& to) {
   to << "weft: design, verify, place, watch and heal AI supernodes\n\nusage: weft COMMAND [VERB] [SITE] [options]\n\ncommands:\n";
-  for (const auto& c : weft::cli::commands().entries()) to << "  " << c.name << std::string(c.name.size() < 12 ? 12 - c.name.size() : 1, ' ') << c.help << "\n";
+  for (const auto& c : weft::cli::commands().entries())
+    to << "  " << c.name << std::string(c.name.size() < 12 ? 12 - c.name.size() : 1, ' ') << c.help << "\n";
   to << "\n'weft COMMAND --help' shows verbs, options and examples.\n";
   (void)io;
   return 0;
@@ -38,7 +39,8 @@ int main(int argc, char** argv) {
         std::vector<std::string> known;
         for (const auto& c : weft::cli::commands().entries()) known.push_back(c.name);
         std::string near = weft::cli::nearest(words[0], known);
-        std::cerr << "weft: error: unknown command '" << words[0] << "'" << (near.empty() ? "" : "; did you mean '" + near + "'?") << " ('weft --help' lists them)\n";
+        std::cerr << "weft: error: unknown command '" << words[0] << "'" << (near.empty() ? "" : "; did you mean '" + near + "'?")
+                  << " ('weft --help' lists them)\n";
         code = 2;
       }
     }

@@ -15,14 +15,16 @@ std::string Options::get(const std::string& name, const std::string& fallback) c
 Result<std::int64_t> Options::integer(const std::string& name, std::int64_t fallback, std::int64_t low, std::int64_t high) const {
   if (!has(name)) return fallback;
   auto v = parse_int(get(name));
-  if (!v || *v < low || *v > high) return fail(ErrorKind::kInvalid, fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, get(name)));
+  if (!v || *v < low || *v > high)
+    return fail(ErrorKind::kInvalid, fmt::format("--{} takes a whole number from {} to {}, not '{}'", name, low, high, get(name)));
   return *v;
 }
 
 Result<double> Options::number(const std::string& name, double fallback, double low, double high) const {
   if (!has(name)) return fallback;
   auto v = parse_double(get(name));
-  if (!v || *v < low || *v > high) return fail(ErrorKind::kInvalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high, get(name)));
+  if (!v || *v < low || *v > high)
+    return fail(ErrorKind::kInvalid, fmt::format("--{} takes a number from {:g} to {:g}, not '{}'", name, low, high, get(name)));
   return *v;
 }
 
@@ -39,7 +41,8 @@ Result<double> Options::seconds(const std::string& name, double fallback) const 
       default: break;
     }
   auto v = parse_double(digits);
-  if (!v || *v < 0 || *v * unit > 400.0 * 86400) return fail(ErrorKind::kInvalid, fmt::format("--{} takes a time such as 45s, 30m, 2h or 1d, not '{}'", name, text));
+  if (!v || *v < 0 || *v * unit > 400.0 * 86400)
+    return fail(ErrorKind::kInvalid, fmt::format("--{} takes a time such as 45s, 30m, 2h or 1d, not '{}'", name, text));
   return *v * unit;
 }
 
@@ -69,7 +72,8 @@ Result<Options> parse_options(const std::vector<std::string>& words, const std::
       std::vector<std::string> names;
       for (const OptionSpec& s : known) names.push_back(s.name);
       std::string near = nearest(name, names);
-      return fail(ErrorKind::kInvalid, fmt::format("unknown option '{}'{}", name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+      return fail(ErrorKind::kInvalid,
+                  fmt::format("unknown option '{}'{}", name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
     }
     std::vector<std::string>& values = out.given[name.substr(2)];
     if (spec->value.empty()) {
@@ -83,7 +87,8 @@ Result<Options> parse_options(const std::vector<std::string>& words, const std::
   return out;
 }
 
-std::string usage_text(const std::string& usage, const std::string& about, const std::vector<OptionSpec>& known, const std::string& examples) {
+std::string usage_text(const std::string& usage, const std::string& about, const std::vector<OptionSpec>& known,
+                       const std::string& examples) {
   std::string out = "usage: " + usage + "\n\n" + about + "\n";
   if (!known.empty()) out += "\noptions:\n";
   std::size_t width = 6;

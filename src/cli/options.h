@@ -11,8 +11,8 @@
 namespace weft::cli {
 
 struct OptionSpec {
-  std::string name;       // "--seeds"
-  std::string value;      // what follows ("N"); "" for a flag
+  std::string name;   // "--seeds"
+  std::string value;  // what follows ("N"); "" for a flag
   std::string help;
 };
 
@@ -31,6 +31,7 @@ struct Options {
 // "--name value" and "--name=value"; "--" ends options. "--help" is always known.
 Result<Options> parse_options(const std::vector<std::string>& words, const std::vector<OptionSpec>& known);
 // "usage: …" with the option table, at most 100 columns.
-std::string usage_text(const std::string& usage, const std::string& about, const std::vector<OptionSpec>& known, const std::string& examples);
+std::string usage_text(const std::string& usage, const std::string& about, const std::vector<OptionSpec>& known,
+                       const std::string& examples);
 
 }  // namespace weft::cli

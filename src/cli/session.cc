@@ -4,7 +4,8 @@
 
 namespace weft::cli {
 
-PacedClock::PacedClock(Clock& inner, Clock& real, double speed) : inner_(inner), real_(real), speed_(speed), inner_start_(inner.now()), real_start_(real.now()) {}
+PacedClock::PacedClock(Clock& inner, Clock& real, double speed)
+    : inner_(inner), real_(real), speed_(speed), inner_start_(inner.now()), real_start_(real.now()) {}
 
 void PacedClock::wait_until(Instant t) {
   inner_.wait_until(t);

@@ -26,7 +26,8 @@ Choice choose(workload::Collective kind, const GroupShape& shape, Bytes bytes) {
 
 BytesPerSecond bus_bandwidth(workload::Collective kind, int members, Bytes bytes, Seconds time) {
   // nccl-tests doc/PERFORMANCE.md.
-  return time.value() > 0 ? BytesPerSecond(static_cast<double>(bytes.value()) * wire_factor(kind, members) / time.value()) : BytesPerSecond(0);
+  return time.value() > 0 ? BytesPerSecond(static_cast<double>(bytes.value()) * wire_factor(kind, members) / time.value())
+                          : BytesPerSecond(0);
 }
 
 }  // namespace weft::collective

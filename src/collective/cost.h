@@ -15,15 +15,15 @@ namespace weft::collective {
 // What a collective's time depends on. Equal shapes, equal cost. One tier: the members of one HBD; two tiers: `domains` HBDs.
 struct GroupShape {
   int members = 1;
-  int domains = 1;                 // HBDs the group spans
+  int domains = 1;  // HBDs the group spans
   int min_per_domain = 1, max_per_domain = 1;
-  BytesPerSecond inner{0};         // one member's rate inside its HBD, one direction (min over members)
-  Seconds inner_latency{0};        // α inside
-  BytesPerSecond outer{0};         // one member's rate between HBDs
+  BytesPerSecond inner{0};   // one member's rate inside its HBD, one direction (min over members)
+  Seconds inner_latency{0};  // α inside
+  BytesPerSecond outer{0};   // one member's rate between HBDs
   Seconds outer_latency{0};
-  BytesPerSecond inner_pair{0};    // what each reaches towards its next one inside, all at once (a full mesh: one cable); 0 = inner
-  bool inner_reduction = false;    // switches reduce (NVLS-like) inside
-  bool outer_reduction = false;    // SHARP-like
+  BytesPerSecond inner_pair{0};  // what each reaches towards its next one inside, all at once (a full mesh: one cable); 0 = inner
+  bool inner_reduction = false;  // switches reduce (NVLS-like) inside
+  bool outer_reduction = false;  // SHARP-like
   bool operator==(const GroupShape&) const = default;
 };
 // Latency of one message on top of links and switches: software and protocol of the library. NCCL's hop latencies (src/graph/tuning.cc,
@@ -46,7 +46,7 @@ struct Cost {
 struct Transfer {
   int step, from, to;
   std::vector<int> chunks;
-  bool reduce;             // receiver adds; else it overwrites
+  bool reduce;  // receiver adds; else it overwrites
 };
 struct Schedule {
   int chunks = 1;
@@ -56,15 +56,15 @@ struct Schedule {
 
 // What an algorithm puts on the wire, summed over its steps: edges of one phase progress together, phases follow each other.
 struct Edge {
-  int from, to;                     // positions in the group; kSwitches: the reducing switches
-  double share;                     // of the operation's bytes
+  int from, to;  // positions in the group; kSwitches: the reducing switches
+  double share;  // of the operation's bytes
   bool operator==(const Edge&) const = default;
 };
 constexpr int kSwitches = -1;
 using Phase = std::vector<Edge>;
 
 struct Algorithm {
-  std::string name;                 // "ring"
+  std::string name;  // "ring"
   std::string help;
   bool (*supports)(workload::Collective kind, const GroupShape& shape);
   Cost (*cost)(workload::Collective kind, const GroupShape& shape, Bytes bytes);

@@ -9,7 +9,8 @@ namespace {
 
 using workload::Collective;
 
-constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll, Collective::kBroadcast};
+constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll,
+                                 Collective::kBroadcast};
 
 GroupShape flat(int n, double rate = 50e9, double alpha = 5e-6) {
   GroupShape s;
@@ -82,7 +83,8 @@ TEST(CollectiveCost, TwoTiers) {
   // The ring of every card leaves by its own way out: 1/8 of the traffic each.
   EXPECT_NEAR(us("ring", tiers(128, 8), 1e9), (2 * 127.0 / 128 / 8 * 1e9 / 50e9 + 2 * 127 * (112e-6 + 16 * 5e-6) / 128) * 1e6, 0.05);
   EXPECT_NEAR(us("pairwise", tiers(128, 8), 1e9, Collective::kAllToAll), (120.0 / 128 * 1e9 / 50e9 + 7e-6 + 120 * 5e-6) * 1e6, 0.05);
-  EXPECT_NEAR(us("hierarchical_alltoall", tiers(128, 8), 1e9, Collective::kAllToAll), (7.0 / 8 * 1e9 / 400e9 + 15.0 / 16 * 1e9 / 50e9 + 7e-6 + 15 * 5e-6) * 1e6, 0.05);
+  EXPECT_NEAR(us("hierarchical_alltoall", tiers(128, 8), 1e9, Collective::kAllToAll),
+              (7.0 / 8 * 1e9 / 400e9 + 15.0 / 16 * 1e9 / 50e9 + 7e-6 + 15 * 5e-6) * 1e6, 0.05);
   // A full mesh: a ring sees one cable, an all-to-all all of them.
   GroupShape mesh = flat(8, 7 * 50e9, 0);
   mesh.inner_pair = BytesPerSecond(50e9);
@@ -183,7 +185,8 @@ TEST(CollectiveConformance, BrokenSchedulesAreFound) {
           break;
         }
     }
-  EXPECT_EQ(verify(Collective::kAllReduce, 2, {1, {{0, 0, 1, {0}, true}}}), "rank 0 ends with chunk 0 holding rank 1's part 0 times instead of 1");
+  EXPECT_EQ(verify(Collective::kAllReduce, 2, {1, {{0, 0, 1, {0}, true}}}),
+            "rank 0 ends with chunk 0 holding rank 1's part 0 times instead of 1");
   EXPECT_EQ(verify(Collective::kAllGather, 2, {2, {{0, 0, 1, {1}, false}}}), "step 0: rank 0 sends chunk 1 before it has it");
   EXPECT_EQ(verify(Collective::kAllReduce, 2, {1, {{0, 0, 5, {0}, true}}}), "step 0: transfer 0 to 5 in a group of 2");
 }

@@ -7,7 +7,9 @@
 namespace weft::collective {
 namespace {
 
-std::vector<fabric::DeviceId> first(const fabric::Snapshot& s, std::size_t n) { return {s.cards().begin(), s.cards().begin() + static_cast<std::ptrdiff_t>(n)}; }
+std::vector<fabric::DeviceId> first(const fabric::Snapshot& s, std::size_t n) {
+  return {s.cards().begin(), s.cards().begin() + static_cast<std::ptrdiff_t>(n)};
+}
 
 TEST(CollectiveShape, OneDomainOfLab32) {
   auto site = fabric::load_site("lab-32");

@@ -18,7 +18,8 @@ std::string verify(Collective kind, int n, const Schedule& schedule) {
   bool to_all = kind == Collective::kAllToAll, reduces = kind == Collective::kAllReduce || kind == Collective::kReduceScatter;
   int cells = to_all ? n * n : n;
   bool owned = kind == Collective::kAllGather || kind == Collective::kReduceScatter || to_all;
-  if (chunks < 1 || (owned && chunks % cells != 0)) return fmt::format("{} chunks for {} ranks: must be a multiple of {}", chunks, n, cells);
+  if (chunks < 1 || (owned && chunks % cells != 0))
+    return fmt::format("{} chunks for {} ranks: must be a multiple of {}", chunks, n, cells);
   auto owner = [&](int c) { return static_cast<int>(static_cast<std::int64_t>(c) * n / chunks); };
   auto target = [&](int c) { return c / (chunks / cells) % n; };
   std::vector<std::vector<Value>> held(n, std::vector<Value>(chunks));
@@ -42,19 +43,23 @@ std::string verify(Collective kind, int n, const Schedule& schedule) {
     arrivals.clear();
     for (; i < schedule.transfers.size() && schedule.transfers[i].step == step; ++i) {
       const Transfer& t = schedule.transfers[i];
-      if (t.from < 0 || t.from >= n || t.to < 0 || t.to >= n || t.from == t.to) return fmt::format("step {}: transfer {} to {} in a group of {}", step, t.from, t.to, n);
+      if (t.from < 0 || t.from >= n || t.to < 0 || t.to >= n || t.from == t.to)
+        return fmt::format("step {}: transfer {} to {} in a group of {}", step, t.from, t.to, n);
       for (int c : t.chunks) {
         if (c < 0 || c >= chunks) return fmt::format("step {}: no chunk {}", step, c);
         if (held[t.from][c].empty()) return fmt::format("step {}: rank {} sends chunk {} before it has it", step, t.from, c);
         arrivals.push_back({t.to, c, t.reduce, held[t.from][c]});
       }
     }
-    if (i < schedule.transfers.size() && schedule.transfers[i].step < step) return fmt::format("step {} after step {}", schedule.transfers[i].step, step);
-    std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) { return std::pair(a.rank, a.chunk) < std::pair(b.rank, b.chunk); });
+    if (i < schedule.transfers.size() && schedule.transfers[i].step < step)
+      return fmt::format("step {} after step {}", schedule.transfers[i].step, step);
+    std::stable_sort(arrivals.begin(), arrivals.end(),
+                     [](const Arrival& a, const Arrival& b) { return std::pair(a.rank, a.chunk) < std::pair(b.rank, b.chunk); });
     for (std::size_t k = 0; k < arrivals.size(); ++k) {
       const Arrival& a = arrivals[k];
       bool same = k > 0 && arrivals[k - 1].rank == a.rank && arrivals[k - 1].chunk == a.chunk;
-      if (same && (!a.reduce || !arrivals[k - 1].reduce)) return fmt::format("step {}: two writes of chunk {} at rank {}", step, a.chunk, a.rank);
+      if (same && (!a.reduce || !arrivals[k - 1].reduce))
+        return fmt::format("step {}: two writes of chunk {} at rank {}", step, a.chunk, a.rank);
       Value& mine = held[a.rank][a.chunk];
       if (!a.reduce) {
         mine = a.value;
@@ -76,7 +81,8 @@ std::string verify(Collective kind, int n, const Schedule& schedule) {
       if (have == want) continue;
       if (have.empty()) return fmt::format("rank {} never gets chunk {}", r, c);
       for (int k = 0; k < n; ++k)
-        if (have[k] != want[k]) return fmt::format("rank {} ends with chunk {} holding rank {}'s part {} times instead of {}", r, c, k, have[k], want[k]);
+        if (have[k] != want[k])
+          return fmt::format("rank {} ends with chunk {} holding rank {}'s part {} times instead of {}", r, c, k, have[k], want[k]);
     }
   return {};
 }

@@ -14,7 +14,7 @@ enum class ActionState : std::uint8_t { kUnknown, kRunning, kDone, kFailed };
 struct ActionStatus {
   ActionState state = ActionState::kUnknown;  // kUnknown: never heard of this id
   std::string message;
-  JsonBox result;                                // probes: measured values
+  JsonBox result;  // probes: measured values
 };
 
 class Actuator {

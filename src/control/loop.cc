@@ -22,9 +22,9 @@ using heal::ActionPlan;
 struct Run {
   ActionPlan plan;
   enum class Stage { kActions, kRetest, kDone, kFailed } stage = Stage::kActions;
-  std::size_t next = 0;        // action being done
+  std::size_t next = 0;  // action being done
   int attempt = 1;
-  bool intended = false;       // the intent of (next, attempt) is in the journal
+  bool intended = false;  // the intent of (next, attempt) is in the journal
   Instant started;
   Instant not_before;
   // After a plan has done its work: the isolated part's way back.
@@ -37,7 +37,7 @@ struct Run {
 
 struct JobState {
   heal::JobView view;
-  bool submitted = false;      // its description is known (after a restart: submit() comes again)
+  bool submitted = false;  // its description is known (after a restart: submit() comes again)
   bool started = false;
   Instant since;
 };
@@ -59,31 +59,40 @@ struct Loop::Impl {
   diagnose::Diagnoser diagnoser;
   telemetry::Batch batch;
   std::shared_ptr<const fabric::Snapshot> snapshot;
-  mutable std::mutex mutex;    // guards `snapshot` alone: other threads may ask for it
+  mutable std::mutex mutex;  // guards `snapshot` alone: other threads may ask for it
   std::map<std::string, JobState> jobs;
   std::vector<Incident> incidents;
-  std::map<std::string, std::size_t> by_key;      // diagnosis key → incident
+  std::map<std::string, std::size_t> by_key;  // diagnosis key → incident
   std::vector<Run> runs;
-  std::map<std::string, int> tried;               // plans per incident
-  std::map<std::string, Instant> replan_after;    // incident → when a further plan may come
-  std::deque<Instant> starts;                     // of actions, for the rate limit
-  std::deque<Instant> failures;                   // of plans, for the circuit breaker
-  std::map<std::string, int> isolations;          // entity → times isolated (a lemon stays out)
+  std::map<std::string, int> tried;             // plans per incident
+  std::map<std::string, Instant> replan_after;  // incident → when a further plan may come
+  std::deque<Instant> starts;                   // of actions, for the rate limit
+  std::deque<Instant> failures;                 // of plans, for the circuit breaker
+  std::map<std::string, int> isolations;        // entity → times isolated (a lemon stays out)
   int next_plan = 1, next_incident = 1;
   bool breaker_said = false;
   std::function<void(const Line&)> listener;
   std::atomic<bool> stopping{false};
   bool jobs_changed = true;
 
-  Impl(fabric::Snapshot s, Clock& c, std::vector<telemetry::Source*> so, std::vector<Actuator*> ac, telemetry::SeriesTable& se, store::Store& st, const LoopOptions& o)
-      : clock(c), sources(std::move(so)), actuators(std::move(ac)), series(se), store(st), options(o), diagnoser(se), snapshot(std::make_shared<fabric::Snapshot>(std::move(s))) {
+  Impl(fabric::Snapshot s, Clock& c, std::vector<telemetry::Source*> so, std::vector<Actuator*> ac, telemetry::SeriesTable& se,
+       store::Store& st, const LoopOptions& o)
+      : clock(c),
+        sources(std::move(so)),
+        actuators(std::move(ac)),
+        series(se),
+        store(st),
+        options(o),
+        diagnoser(se),
+        snapshot(std::make_shared<fabric::Snapshot>(std::move(s))) {
     diagnoser.set_snapshot(*snapshot);
   }
 
   // ---- journal and lines -----------------------------------------------------------------------------------------------
   Status journal(std::string kind, std::string subject, std::string entity, std::string why, const Json& before, const Json& after) {
     store::JournalEntry e;
-    e.at = clock.now(), e.kind = std::move(kind), e.subject = std::move(subject), e.entity = std::move(entity), e.who = "weft", e.why = std::move(why), e.before = before, e.after = after;
+    e.at = clock.now(), e.kind = std::move(kind), e.subject = std::move(subject), e.entity = std::move(entity), e.who = "weft",
+    e.why = std::move(why), e.before = before, e.after = after;
     auto done = store.append(e);
     if (!done) return std::unexpected(done.error().in("journal"));
     return {};
@@ -103,8 +112,19 @@ struct Loop::Impl {
 
   Json incident_json(const Incident& i) {
     auto c = i.diagnosis.causes.empty() ? diagnose::Cause{} : i.diagnosis.causes[0];
-    return {{"state", static_cast<int>(i.state)}, {"severity", static_cast<int>(i.severity)}, {"key", i.diagnosis.key}, {"fault", c.fault}, {"entity", c.entity}, {"confidence", c.confidence},
-            {"first_sample", i.first_sample.ns()}, {"detected", i.detected.ns()}, {"located", i.located.ns()}, {"isolated", i.isolated.ns()}, {"recovered", i.recovered.ns()}, {"released", i.released.ns()}, {"closed", i.closed.ns()}};
+    return {{"state", static_cast<int>(i.state)},
+            {"severity", static_cast<int>(i.severity)},
+            {"key", i.diagnosis.key},
+            {"fault", c.fault},
+            {"entity", c.entity},
+            {"confidence", c.confidence},
+            {"first_sample", i.first_sample.ns()},
+            {"detected", i.detected.ns()},
+            {"located", i.located.ns()},
+            {"isolated", i.isolated.ns()},
+            {"recovered", i.recovered.ns()},
+            {"released", i.released.ns()},
+            {"closed", i.closed.ns()}};
   }
   Status note(const Incident& i) {
     auto c = i.diagnosis.causes.empty() ? diagnose::Cause{} : i.diagnosis.causes[0];
@@ -114,7 +134,8 @@ struct Loop::Impl {
   Status publish(const fabric::Delta& delta, const std::string& subject) {
     if (delta.empty()) return {};
     WEFT_ASSIGN(fabric::Snapshot next, fabric::apply(*snapshot, delta));
-    WEFT_TRY(journal("publish", subject, "", delta.reason, fabric::to_json(fabric::inverse(delta, *snapshot), *snapshot), fabric::to_json(delta, *snapshot)));
+    WEFT_TRY(journal("publish", subject, "", delta.reason, fabric::to_json(fabric::inverse(delta, *snapshot), *snapshot),
+                     fabric::to_json(delta, *snapshot)));
     set(std::move(next));
     return {};
   }
@@ -159,7 +180,8 @@ struct Loop::Impl {
       starts.push_back(now);
       Status begun = start(shown);
       if (!begun && begun.error().kind != ErrorKind::kUnavailable) {
-        WEFT_TRY(journal("outcome", id, action.target, begun.error().text(), Json::object(), Json{{"state", "refused"}, {"message", begun.error().text()}}));
+        WEFT_TRY(journal("outcome", id, action.target, begun.error().text(), Json::object(),
+                         Json{{"state", "refused"}, {"message", begun.error().text()}}));
         return Step::kFailed;
       }
       return Step::kWaiting;
@@ -174,7 +196,11 @@ struct Loop::Impl {
     }
     bool late = (status->state == ActionState::kRunning || status->state == ActionState::kUnknown) && now - started > timeout;
     if (status->state != ActionState::kDone && status->state != ActionState::kFailed && !late) return Step::kWaiting;
-    Json after = {{"state", status->state == ActionState::kDone ? "done" : late ? "late" : "failed"}, {"message", status->message}, {"result", *status->result}};
+    Json after = {{"state", status->state == ActionState::kDone ? "done"
+                            : late                              ? "late"
+                                                                : "failed"},
+                  {"message", status->message},
+                  {"result", *status->result}};
     WEFT_TRY(journal("outcome", id, action.target, status->message, Json::object(), after));
     if (result) *result = *status;
     return status->state == ActionState::kDone ? Step::kDone : Step::kFailed;
@@ -186,7 +212,8 @@ struct Loop::Impl {
     return a;
   }
   static bool passes(const heal::Retest& r, const ActionStatus& s, std::string& text) {
-    if (!s.result->is_object() || !s.result->contains(r.measure) || !s.result->at(r.measure).is_number()) return text = "no " + r.measure + " measured", false;
+    if (!s.result->is_object() || !s.result->contains(r.measure) || !s.result->at(r.measure).is_number())
+      return text = "no " + r.measure + " measured", false;
     double v = s.result->at(r.measure).get<double>();
     bool large = !s.result->contains("large_message_ok") || s.result->at("large_message_ok").get<bool>();
     text = fmt::format("{} {:.0f} %{}", r.measure, v * 100, large ? "" : ", large messages fail");
@@ -211,7 +238,9 @@ struct Loop::Impl {
             ++run.attempt, run.intended = false, run.not_before = clock.now() + seconds(1);
             return {};
           }
-          if (!action.best_effort) return failed(run, action.kind + " of " + action.target + " failed " + std::to_string(action.attempts) + " times: " + status.message);
+          if (!action.best_effort)
+            return failed(
+                run, action.kind + " of " + action.target + " failed " + std::to_string(action.attempts) + " times: " + status.message);
         } else {
           WEFT_TRY(done(run, action));
         }
@@ -250,17 +279,22 @@ struct Loop::Impl {
       for (const Json& c : action.parameters->at("cards"))
         if (auto card = snapshot->find_device(c.get<std::string>())) job.view.placement.cards.push_back(*card);
       jobs_changed = true;
-      WEFT_TRY(journal("job", name, action.target, action.why, Json::object(), Json{{"running", true}, {"cards", action.parameters->at("cards")}}));
+      WEFT_TRY(journal("job", name, action.target, action.why, Json::object(),
+                       Json{{"running", true}, {"cards", action.parameters->at("cards")}}));
       if (i) say("resume", i, fmt::format("{} on {} cards: {}", action.target, job.view.placement.cards.size(), action.why));
     } else if (action.kind == heal::action::kJobStop) {
       jobs[action.target.substr(4)].view.running = false;
       jobs_changed = true;
-      if (i) say("rearrange", i, fmt::format("{} stopped{}", action.target, action.parameters->value("checkpoint", false) ? ", saving first where it still can" : ""));
+      if (i)
+        say("rearrange", i,
+            fmt::format("{} stopped{}", action.target,
+                        action.parameters->value("checkpoint", false) ? ", saving first where it still can" : ""));
     } else if (action.kind == heal::action::kLinkIsolate || action.kind == heal::action::kCordon) {
       ++isolations[action.target];
       if (i) {
         if (!i->isolated.ns()) i->isolated = clock.now();
-        say("isolate", i, fmt::format("{} out of service, owner {}, expires {}: {}", action.target, run.plan.owner, human(run.plan.expiry), action.why));
+        say("isolate", i,
+            fmt::format("{} out of service, owner {}, expires {}: {}", action.target, run.plan.owner, human(run.plan.expiry), action.why));
       }
     } else if (action.kind == heal::action::kSpareLinkIn) {
       if (i) say("rearrange", i, "spare link " + action.target + " " + action.why);
@@ -276,7 +310,8 @@ struct Loop::Impl {
     run.stage = Run::Stage::kDone;
     WEFT_TRY(journal("done", run.plan.id, run.plan.cause.entity, measured, Json::object(), Json{{"measured", measured}}));
     Incident* i = incident_of(run);
-    bool acted = std::any_of(run.plan.actions.begin(), run.plan.actions.end(), [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
+    bool acted =
+        std::any_of(run.plan.actions.begin(), run.plan.actions.end(), [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
     if (i) {
       if (acted || !measured.empty()) {
         i->state = IncidentState::kRecovered;
@@ -352,7 +387,8 @@ struct Loop::Impl {
       for (const Action& a : run.plan.actions)
         if (isolations[a.target] >= 3) {
           run.release = R::kKept;
-          if (i) say("note", i, a.target + " was isolated " + std::to_string(isolations[a.target]) + " times: it stays out, decide by hand");
+          if (i)
+            say("note", i, a.target + " was isolated " + std::to_string(isolations[a.target]) + " times: it stays out, decide by hand");
           return journal("kept", run.plan.id, a.target, "isolated repeatedly", Json::object(), Json::object());
         }
       run.release = R::kUndo, run.undo_next = 0, run.release_intended = false, run.release_attempt = 1;
@@ -367,7 +403,8 @@ struct Loop::Impl {
           continue;
         }
         Action undo;
-        undo.id = a.id + ".undo", undo.kind = a.undo_kind, undo.target = a.target, undo.parameters = a.undo_parameters, undo.why = "release after a measured retest", undo.timeout = a.timeout;
+        undo.id = a.id + ".undo", undo.kind = a.undo_kind, undo.target = a.target, undo.parameters = a.undo_parameters,
+        undo.why = "release after a measured retest", undo.timeout = a.timeout;
         WEFT_ASSIGN(Step step, perform(undo, run.release_attempt, run.release_intended, run.started, a.timeout, nullptr));
         if (step == Step::kWaiting) return {};
         run.release_intended = false;
@@ -386,7 +423,8 @@ struct Loop::Impl {
         ++run.undo_next;
       }
       run.release = R::kReleased;
-      WEFT_TRY(journal("release", run.plan.id, run.plan.cause.entity, "measured and released by " + run.plan.owner, Json::object(), Json::object()));
+      WEFT_TRY(journal("release", run.plan.id, run.plan.cause.entity, "measured and released by " + run.plan.owner, Json::object(),
+                       Json::object()));
       if (i) {
         i->released = now, i->state = IncidentState::kReleased;
         say("release", i, run.plan.cause.entity + " back in service, owner " + run.plan.owner);
@@ -402,8 +440,10 @@ struct Loop::Impl {
     while (!starts.empty() && now - starts.front() > hours(1)) starts.pop_front();
     while (!failures.empty() && now - failures.front() > options.limits.breaker_window) failures.pop_front();
     if (plan.empty()) return {};
-    if (static_cast<int>(failures.size()) >= options.limits.breaker_failures) return fmt::format("circuit breaker open: {} plans failed within {}", failures.size(), human(options.limits.breaker_window));
-    if (static_cast<int>(starts.size() + plan.actions.size()) > options.limits.actions_per_hour) return fmt::format("rate limit: {} actions in the last hour, at most {}", starts.size(), options.limits.actions_per_hour);
+    if (static_cast<int>(failures.size()) >= options.limits.breaker_failures)
+      return fmt::format("circuit breaker open: {} plans failed within {}", failures.size(), human(options.limits.breaker_window));
+    if (static_cast<int>(starts.size() + plan.actions.size()) > options.limits.actions_per_hour)
+      return fmt::format("rate limit: {} actions in the last hour, at most {}", starts.size(), options.limits.actions_per_hour);
     fabric::Delta all;
     for (const Action& a : plan.actions) {
       all.links.insert(all.links.end(), a.effect.links.begin(), a.effect.links.end());
@@ -414,12 +454,15 @@ struct Loop::Impl {
     std::size_t out = 0, before = 0;
     for (fabric::DeviceId c : snapshot->cards()) out += !next->usable(c), before += !snapshot->usable(c);
     if (out > before && static_cast<double>(out) > options.limits.max_isolated_share * static_cast<double>(snapshot->cards().size()))
-      return fmt::format("{} of {} cards would be isolated, more than {:.0f} %", out, snapshot->cards().size(), 100 * options.limits.max_isolated_share);
+      return fmt::format("{} of {} cards would be isolated, more than {:.0f} %", out, snapshot->cards().size(),
+                         100 * options.limits.max_isolated_share);
     return {};
   }
 
   bool busy(const std::string& incident) const {
-    return std::any_of(runs.begin(), runs.end(), [&](const Run& r) { return r.plan.incident == incident && (r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest); });
+    return std::any_of(runs.begin(), runs.end(), [&](const Run& r) {
+      return r.plan.incident == incident && (r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest);
+    });
   }
   // A job that another plan is moving must not be moved twice.
   bool touches_busy_job(const ActionPlan& plan) const {
@@ -460,7 +503,8 @@ struct Loop::Impl {
     if (options.dry_run && !plan.empty()) plan.reason += " (dry run: nothing is started)";
     WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));
     incident.plans.push_back(plan);
-    incident.state = plan.empty() ? incident.diagnosis.undecided ? IncidentState::kUndecided : IncidentState::kReported : IncidentState::kActing;
+    incident.state =
+        plan.empty() ? incident.diagnosis.undecided ? IncidentState::kUndecided : IncidentState::kReported : IncidentState::kActing;
     if (!plan.report.empty()) say("report", &incident, plan.report);
     if (plan.empty() && plan.report.empty()) say("report", &incident, plan.reason);
     WEFT_TRY(note(incident));
@@ -495,13 +539,17 @@ struct Loop::Impl {
       incidents.push_back(std::move(fresh));
       at = by_key.emplace(d.key, incidents.size() - 1).first;
       Incident& i = incidents.back();
-      std::string text = d.findings.empty() ? "something changed" : d.findings[0].evidence.empty() ? d.findings[0].sign + " " + d.findings[0].entity : d.findings[0].entity + ": " + d.findings[0].evidence[0].text;
+      std::string text = d.findings.empty()               ? "something changed"
+                         : d.findings[0].evidence.empty() ? d.findings[0].sign + " " + d.findings[0].entity
+                                                          : d.findings[0].entity + ": " + d.findings[0].evidence[0].text;
       say("detect", &i, text);
       WEFT_TRY(note(i));
     }
     Incident& i = incidents[at->second];
     if (i.state == IncidentState::kClosed) return {};
-    bool changed = i.diagnosis.causes.empty() != d.causes.empty() || (!d.causes.empty() && (i.diagnosis.causes[0].fault != d.causes[0].fault || i.diagnosis.causes[0].entity != d.causes[0].entity));
+    bool changed =
+        i.diagnosis.causes.empty() != d.causes.empty() ||
+        (!d.causes.empty() && (i.diagnosis.causes[0].fault != d.causes[0].fault || i.diagnosis.causes[0].entity != d.causes[0].entity));
     bool planned = !i.plans.empty();
     // Once a plan works on it the incident keeps the diagnosis the plan was made for; later symptoms are the plan's own wake.
     if (!planned || (changed && !busy(i.id) && i.state != IncidentState::kRecovered && i.state != IncidentState::kReleased)) {
@@ -520,8 +568,9 @@ struct Loop::Impl {
     // The same cause is already in hand (a restart gives the diagnoser new keys): one incident, one plan.
     if (!planned)
       for (Incident& other : incidents)
-        if (&other != &i && !other.plans.empty() && other.state != IncidentState::kClosed && other.state != IncidentState::kReleased && !other.diagnosis.causes.empty() &&
-            other.diagnosis.causes[0].fault == d.causes[0].fault && other.diagnosis.causes[0].entity == d.causes[0].entity) {
+        if (&other != &i && !other.plans.empty() && other.state != IncidentState::kClosed && other.state != IncidentState::kReleased &&
+            !other.diagnosis.causes.empty() && other.diagnosis.causes[0].fault == d.causes[0].fault &&
+            other.diagnosis.causes[0].entity == d.causes[0].entity) {
           i.state = IncidentState::kClosed, i.closed = now;
           say("note", &i, "the same as " + other.id);
           by_key[d.key] = static_cast<std::size_t>(&other - incidents.data());
@@ -534,11 +583,17 @@ struct Loop::Impl {
       std::string evidence = summary(c, i.diagnosis);
       say("locate", &i, fmt::format("{}: {}{}", c.entity, k ? k->title : c.fault, evidence.empty() ? "" : ": " + evidence), c.confidence);
       for (const auto& m : c.impact)
-        say("impact", &i, fmt::format("{} {}{}{}", m.job, fmt::join(m.groups, " "), m.primitive.empty() ? "" : ", " + m.primitive, m.slowdown > 0 ? fmt::format(", step +{:.1f} %", m.slowdown * 100) : m.tail == diagnose::Tail::kStop ? ", job stops" : ""));
+        say("impact", &i,
+            fmt::format("{} {}{}{}", m.job, fmt::join(m.groups, " "), m.primitive.empty() ? "" : ", " + m.primitive,
+                        m.slowdown > 0                    ? fmt::format(", step +{:.1f} %", m.slowdown * 100)
+                        : m.tail == diagnose::Tail::kStop ? ", job stops"
+                                                          : ""));
       WEFT_TRY(note(i));
     }
     // A report was all there was to do; a cause found since then may be one that can be acted on.
-    bool upgraded = planned && !busy(i.id) && (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided || i.state == IncidentState::kRecovered) && tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
+    bool upgraded = planned && !busy(i.id) &&
+                    (i.state == IncidentState::kReported || i.state == IncidentState::kUndecided || i.state == IncidentState::kRecovered) &&
+                    tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
                     (i.plans.back().cause.fault != d.causes[0].fault || i.plans.back().cause.entity != d.causes[0].entity);
     if (upgraded) i.diagnosis = d;
     if (!planned || upgraded) return plan_for(i);
@@ -583,7 +638,8 @@ struct Loop::Impl {
         if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end() && e.at >= at->second.since) at->second.view.aborted = true;
       } else if (e.kind == "checkpoint_saved" && e.entity.starts_with("job/"))
         if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end())
-          if (auto step = std::strtoll(e.code.c_str(), nullptr, 10); step > at->second.view.last_checkpoint_step) at->second.view.last_checkpoint_step = step;
+          if (auto step = std::strtoll(e.code.c_str(), nullptr, 10); step > at->second.view.last_checkpoint_step)
+            at->second.view.last_checkpoint_step = step;
     diagnoser.ingest(batch);
     tell_jobs();
     for (const diagnose::Diagnosis& d : diagnoser.evaluate(now)) WEFT_TRY(see(d));
@@ -603,7 +659,9 @@ struct Loop::Impl {
     state.view.job = job;
     state.view.placement.job = job.name;
     state.view.placement.groups = groups;
-    bool restored = state.started || std::any_of(runs.begin(), runs.end(), [&](const Run& r) { return r.plan.cause.entity == "job/" + job.name && r.stage == Run::Stage::kActions; });
+    bool restored = state.started || std::any_of(runs.begin(), runs.end(), [&](const Run& r) {
+                      return r.plan.cause.entity == "job/" + job.name && r.stage == Run::Stage::kActions;
+                    });
     state.submitted = true, jobs_changed = true;
     if (restored) return {};
     place::Request request;
@@ -626,12 +684,15 @@ struct Loop::Impl {
     Json cards = Json::array();
     for (fabric::DeviceId c : placement.cards) cards.push_back(snapshot->name(c));
     Action start;
-    start.id = plan.id + ".1", start.kind = heal::action::kJobStart, start.target = "job/" + job.name, start.why = "new job", start.timeout = minutes(5), start.attempts = 5;
+    start.id = plan.id + ".1", start.kind = heal::action::kJobStart, start.target = "job/" + job.name, start.why = "new job",
+    start.timeout = minutes(5), start.attempts = 5;
     start.parameters = Json{{"cards", cards}, {"resume", false}};
     plan.actions.push_back(start);
     WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));
-    say("place", nullptr, fmt::format("job/{}: {} on {} cards {} … {}, {} groups, predicted communication {}", job.name, job.model.name, placement.cards.size(), snapshot->name(placement.cards.front()), snapshot->name(placement.cards.back()),
-                                      placement.groups.size(), human(Seconds(placement.score))));
+    say("place", nullptr,
+        fmt::format("job/{}: {} on {} cards {} … {}, {} groups, predicted communication {}", job.name, job.model.name,
+                    placement.cards.size(), snapshot->name(placement.cards.front()), snapshot->name(placement.cards.back()),
+                    placement.groups.size(), human(Seconds(placement.score))));
     Run run;
     run.plan = std::move(plan);
     runs.push_back(std::move(run));
@@ -641,7 +702,7 @@ struct Loop::Impl {
   // ---- after a crash --------------------------------------------------------------------------------------------------------------------
   Status recover() {
     std::int64_t after = 0;
-    std::map<std::string, std::size_t> run_of;   // plan id → run
+    std::map<std::string, std::size_t> run_of;  // plan id → run
     auto find_run = [&](const std::string& action_id) -> Run* {
       auto at = run_of.find(action_id.substr(0, action_id.find('.')));
       return at == run_of.end() ? nullptr : &runs[at->second];
@@ -709,7 +770,8 @@ struct Loop::Impl {
     if (after > 0) {
       std::size_t open = 0;
       for (const Run& r : runs) open += r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest;
-      say("note", nullptr, fmt::format("restarted: {} journal entries, snapshot version {}, {} plans unfinished", after, snapshot->version(), open));
+      say("note", nullptr,
+          fmt::format("restarted: {} journal entries, snapshot version {}, {} plans unfinished", after, snapshot->version(), open));
     }
     return {};
   }
@@ -769,7 +831,8 @@ struct Loop::Impl {
       return {};
     }
     std::size_t index = static_cast<std::size_t>(std::strtol(p.middle.c_str(), nullptr, 10));
-    if (index == 0 || index > r.plan.actions.size()) return fail(ErrorKind::kCorrupt, "journal names an action that its plan does not have: " + e.subject);
+    if (index == 0 || index > r.plan.actions.size())
+      return fail(ErrorKind::kCorrupt, "journal names an action that its plan does not have: " + e.subject);
     const Action& action = r.plan.actions[index - 1];
     if (state == "done") {
       if (action.kind == heal::action::kLinkIsolate || action.kind == heal::action::kCordon) ++isolations[action.target];
@@ -810,7 +873,8 @@ struct Loop::Impl {
             j.view.placement.cards.clear();
             for (const Json& c : a.parameters->at("cards"))
               if (auto card = snapshot->find_device(c.get<std::string>())) j.view.placement.cards.push_back(*card);
-            WEFT_TRY(journal("job", a.target.substr(4), a.target, a.why, Json::object(), Json{{"running", true}, {"cards", a.parameters->at("cards")}}));
+            WEFT_TRY(journal("job", a.target.substr(4), a.target, a.why, Json::object(),
+                             Json{{"running", true}, {"cards", a.parameters->at("cards")}}));
           }
         }
       }
@@ -833,14 +897,22 @@ struct Loop::Impl {
     i->severity = static_cast<telemetry::Severity>(j.at("severity").get<int>());
     i->diagnosis.key = j.at("key").get<std::string>();
     diagnose::Cause c;
-    c.fault = j.at("fault").get<std::string>(), c.entity = j.at("entity").get<std::string>(), c.confidence = j.at("confidence").get<double>();
+    c.fault = j.at("fault").get<std::string>(), c.entity = j.at("entity").get<std::string>(),
+    c.confidence = j.at("confidence").get<double>();
     if (!c.fault.empty()) i->diagnosis.causes = {c};
-    for (auto [key, into] : {std::pair{"first_sample", &i->first_sample}, {"detected", &i->detected}, {"located", &i->located}, {"isolated", &i->isolated}, {"recovered", &i->recovered}, {"released", &i->released}, {"closed", &i->closed}})
+    for (auto [key, into] : {std::pair{"first_sample", &i->first_sample},
+                             {"detected", &i->detected},
+                             {"located", &i->located},
+                             {"isolated", &i->isolated},
+                             {"recovered", &i->recovered},
+                             {"released", &i->released},
+                             {"closed", &i->closed}})
       *into = Instant(j.at(key).get<std::int64_t>());
   }
 };
 
-Loop::Loop(fabric::Snapshot snapshot, Clock& clock, std::vector<telemetry::Source*> sources, std::vector<Actuator*> actuators, telemetry::SeriesTable& series, store::Store& store, const LoopOptions& options)
+Loop::Loop(fabric::Snapshot snapshot, Clock& clock, std::vector<telemetry::Source*> sources, std::vector<Actuator*> actuators,
+           telemetry::SeriesTable& series, store::Store& store, const LoopOptions& options)
     : impl_(std::make_unique<Impl>(std::move(snapshot), clock, std::move(sources), std::move(actuators), series, store, options)) {}
 Loop::~Loop() = default;
 

@@ -22,25 +22,25 @@ struct LoopOptions {
   Duration tick = seconds(1);
   Duration diagnose_every = seconds(1);  // a pass over new findings
   heal::Limits limits;
-  bool dry_run = false;                  // plans are made and journalled, nothing is started
+  bool dry_run = false;  // plans are made and journalled, nothing is started
   std::uint64_t seed = 1;
 };
 
 // One line an operator reads; the same as JSON for the page.
 struct Line {
   Instant at;
-  std::string phase;    // inspect, place, start, detect, locate, impact, isolate, rearrange, resume, retest, release, report, note
-  std::string incident; // "" when none
+  std::string phase;     // inspect, place, start, detect, locate, impact, isolate, rearrange, resume, retest, release, report, note
+  std::string incident;  // "" when none
   std::string text;
   double confidence = -1;
 };
 
 enum class IncidentState : std::uint8_t { kOpen, kActing, kRecovered, kReported, kUndecided, kReleased, kClosed };
 struct Incident {
-  std::string id;                     // "I0007"
+  std::string id;  // "I0007"
   IncidentState state = IncidentState::kOpen;
   telemetry::Severity severity = telemetry::Severity::kInfo;
-  diagnose::Diagnosis diagnosis;      // latest
+  diagnose::Diagnosis diagnosis;  // latest
   std::vector<heal::ActionPlan> plans;
   // Zero when it has not happened.
   Instant first_sample, detected, located, isolated, recovered, released, closed;
@@ -63,7 +63,7 @@ class Loop {
   Status run(Instant until);
   void stop();
 
-  std::shared_ptr<const fabric::Snapshot> snapshot() const;   // thread-safe
+  std::shared_ptr<const fabric::Snapshot> snapshot() const;  // thread-safe
   std::vector<Incident> incidents() const;
   std::vector<heal::JobView> jobs() const;
   void on_line(std::function<void(const Line&)> listener);

@@ -16,7 +16,8 @@ Registry<CauseEntry>& causes() {
 }
 
 bool is_job_symptom(std::string_view sign) {
-  static constexpr std::string_view kSigns[] = {"group_slow", "job_stalled", "step_aborted", "step_slow", "step_spikes", "tpot_slow", "ttft_slow", "wait_up", "watchdog"};
+  static constexpr std::string_view kSigns[] = {"group_slow", "job_stalled", "step_aborted", "step_slow", "step_spikes",
+                                                "tpot_slow",  "ttft_slow",   "wait_up",      "watchdog"};
   return std::find(std::begin(kSigns), std::end(kSigns), sign) != std::end(kSigns) || sign.starts_with("comm_");
 }
 
@@ -92,7 +93,9 @@ bool Case::near(const Finding& f, Where where) const {
     case Where::kFeeds: {
       if (!part_.device.ok() || !p.device.ok() || p.device == part_.device) return false;
       DeviceKind k = s.device(p.device).kind;
-      if (k != DeviceKind::kRack && k != DeviceKind::kCdu && k != DeviceKind::kPsu && k != DeviceKind::kPowerShelf && k != DeviceKind::kPdu && k != DeviceKind::kPump) return false;
+      if (k != DeviceKind::kRack && k != DeviceKind::kCdu && k != DeviceKind::kPsu && k != DeviceKind::kPowerShelf &&
+          k != DeviceKind::kPdu && k != DeviceKind::kPump)
+        return false;
       const std::vector<DeviceId>& cards = m.cards_of(p.device);
       return std::any_of(cards.begin(), cards.end(), [&](DeviceId c) { return m.within(c, part_.device); });
     }
@@ -104,7 +107,8 @@ std::vector<const Finding*> Case::found(std::string_view sign, Where where) cons
   std::vector<const Finding*> out;
   const auto& all = context_.findings.all();
   std::string_view stem = sign.ends_with('*') ? sign.substr(0, sign.size() - 1) : sign;
-  for (auto at = all.lower_bound(std::pair(std::string(stem), std::string())); at != all.end() && std::string_view(at->first.first).starts_with(stem); ++at)
+  for (auto at = all.lower_bound(std::pair(std::string(stem), std::string()));
+       at != all.end() && std::string_view(at->first.first).starts_with(stem); ++at)
     if (sign_matches(sign, at->first.first) && near(at->second.finding, where)) out.push_back(&at->second.finding);
   return out;
 }
@@ -188,14 +192,16 @@ Scored score(const Context& c, const CauseEntry& entry, const Part& part) {
   // What a job suffers follows from what its parts suffer.
   double felt = 0;
   for (const auto& [key, live] : c.findings.all())
-    if (is_job_symptom(key.first) && one.near(live.finding, Where::kJob)) out.explained.push_back(&live.finding), felt = std::max(felt, live.finding.strength);
+    if (is_job_symptom(key.first) && one.near(live.finding, Where::kJob))
+      out.explained.push_back(&live.finding), felt = std::max(felt, live.finding.strength);
   out.score += 0.5 * felt;
   auto by_name = [](const Finding* a, const Finding* b) { return std::tie(a->sign, a->entity) < std::tie(b->sign, b->entity); };
   for (auto* list : {&out.explained, &out.contradicted}) {
     std::sort(list->begin(), list->end(), by_name);
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }
-  std::erase_if(out.contradicted, [&](const Finding* f) { return std::find(out.explained.begin(), out.explained.end(), f) != out.explained.end(); });
+  std::erase_if(out.contradicted,
+                [&](const Finding* f) { return std::find(out.explained.begin(), out.explained.end(), f) != out.explained.end(); });
   return out;
 }
 
@@ -236,7 +242,11 @@ Impact impact_on(const Context& c, const Scored& scored, int job) {
   const Finding* slow = alive("step_slow");
   bool stopped = alive("job_stalled") || alive("step_aborted");
   // The primitive that suffers most, if any: the dimension whose transfer time rose by the largest share.
-  static constexpr std::pair<workload::Dim, std::string_view> kPrimitive[] = {{workload::Dim::kTp, "all-reduce"}, {workload::Dim::kPp, "send-recv"}, {workload::Dim::kDp, "reduce-scatter"}, {workload::Dim::kEp, "all-to-all"}, {workload::Dim::kCp, "send-recv"}};
+  static constexpr std::pair<workload::Dim, std::string_view> kPrimitive[] = {{workload::Dim::kTp, "all-reduce"},
+                                                                              {workload::Dim::kPp, "send-recv"},
+                                                                              {workload::Dim::kDp, "reduce-scatter"},
+                                                                              {workload::Dim::kEp, "all-to-all"},
+                                                                              {workload::Dim::kCp, "send-recv"}};
   double worst = 0;
   bool tail_only = false;
   for (auto [dim, primitive] : kPrimitive) {
@@ -247,7 +257,8 @@ Impact impact_on(const Context& c, const Scored& scored, int job) {
   if (out.primitive.empty() && dims.size() == 1)
     for (auto [dim, primitive] : kPrimitive)
       if (dims.contains(dim) && scored.entry && !c.machine.part(c.machine.name(scored.part)).device.ok()) out.primitive = primitive;
-  if (slow && !slow->evidence.empty() && slow->evidence[0].baseline > 0) out.slowdown = slow->evidence[0].value / slow->evidence[0].baseline - 1;
+  if (slow && !slow->evidence.empty() && slow->evidence[0].baseline > 0)
+    out.slowdown = slow->evidence[0].value / slow->evidence[0].baseline - 1;
   out.tail = stopped ? Tail::kStop : slow ? Tail::kMean : tail_only || alive("step_spikes") ? Tail::kTail : Tail::kNone;
   return out;
 }

@@ -14,11 +14,12 @@ namespace weft::diagnose {
 
 // From a finding to the part that may be at fault.
 enum class Lift : std::uint8_t {
-  kSame,       // the entity of the finding
-  kLink,       // its link: of a port, or the one link of a NIC
-  kNic,        // the NIC, or the NIC at the far end
-  kSwitch,     // the switch at this port, or at the far end
-  kNode, kRack,
+  kSame,    // the entity of the finding
+  kLink,    // its link: of a port, or the one link of a NIC
+  kNic,     // the NIC, or the NIC at the far end
+  kSwitch,  // the switch at this port, or at the far end
+  kNode,
+  kRack,
   kNodeCards,  // every card of the node (few)
   kCdu,        // what cools it
   kJob,        // the job itself, or the jobs on it
@@ -28,13 +29,13 @@ enum class Lift : std::uint8_t {
 
 // Where an expected finding lies, seen from the part at fault.
 enum class Where : std::uint8_t {
-  kSame,      // on the part itself
-  kEnd,       // at either end of the link: its ports and the NIC; for a NIC: itself, its link and the far port
-  kInside,    // on something inside the part (cards, NICs, links of a node; ports of a switch and what is plugged into them)
-  kNode,      // anywhere in the node that holds the part
-  kFed,       // on cards or nodes that the part cools or powers (or contains)
-  kFeeds,     // on what cools or powers the part: its rack, CDU, supplies
-  kJob,       // on a job (or group) that uses the part
+  kSame,    // on the part itself
+  kEnd,     // at either end of the link: its ports and the NIC; for a NIC: itself, its link and the far port
+  kInside,  // on something inside the part (cards, NICs, links of a node; ports of a switch and what is plugged into them)
+  kNode,    // anywhere in the node that holds the part
+  kFed,     // on cards or nodes that the part cools or powers (or contains)
+  kFeeds,   // on what cools or powers the part: its rack, CDU, supplies
+  kJob,     // on a job (or group) that uses the part
   kAnywhere,
 };
 
@@ -46,19 +47,19 @@ struct Trigger {
 struct Expect {
   std::string_view sign;
   Where where = Where::kSame;
-  double weight = 0;   // added when found, × strength; negative: speaks against (contradiction)
-  double absent = 0;   // taken off when not found
+  double weight = 0;  // added when found, × strength; negative: speaks against (contradiction)
+  double absent = 0;  // taken off when not found
 };
 
 class Case;  // one candidate: the part, and what was found around it
 
 struct CauseEntry {
-  std::string name;                 // fault class id
+  std::string name;  // fault class id
   std::string help;
   std::vector<Trigger> triggers;
   std::vector<Expect> expects;
-  std::string settling_test;        // what would decide between this and its look-alikes
-  double settle_s = 3;              // wait this long after the first symptom for what else belongs to it
+  std::string settling_test;               // what would decide between this and its look-alikes
+  double settle_s = 3;                     // wait this long after the first symptom for what else belongs to it
   bool (*ready)(const Case&) = nullptr;    // after settle_s: has the splitter been sampled since the onset? false waits (at most 20 s more)
   double (*judge)(const Case&) = nullptr;  // what a table cannot say: added to the score; -1000 vetoes
 };
@@ -89,7 +90,7 @@ bool sign_matches(std::string_view pattern, std::string_view sign);
 struct Scored {
   const CauseEntry* entry = nullptr;
   Part part;
-  double score = 0;                      // log odds against "unknown"
+  double score = 0;  // log odds against "unknown"
   std::vector<const Finding*> explained, contradicted;
   bool operator<(const Scored& o) const;  // better first; ties by class and part
 };

@@ -64,13 +64,15 @@ series weft_telemetry_storage_read_latency_seconds storage1 : 0 0.004 ~0.1
 )";
 
 // Per-step series of a job with `ranks` ranks, a step every `step` seconds.
-std::string steps(const std::string& job, int ranks, double step = 2, const std::string& step_series = "0 2.0 ~0.004", const std::string& compute = "0 1.4 ~0.006") {
+std::string steps(const std::string& job, int ranks, double step = 2, const std::string& step_series = "0 2.0 ~0.004",
+                  const std::string& compute = "0 1.4 ~0.006") {
   std::string e = "job/" + job, every = " every=" + std::to_string(step).substr(0, 1), out;
   out += "series weft_job_step_seconds " + e + every + " : " + step_series + "\n";
   out += "series weft_job_compute_seconds " + e + every + " : 0 1.4 ~0.003\n";
   out += "series weft_job_data_seconds " + e + every + " : 0 0.02 ~0.1\n";
   for (const char* dim : {"tp", "dp"}) out += "series weft_job_comm_seconds " + e + every + " labels=dim=" + dim + " : 0 0.2 ~0.02\n";
-  for (int r = 0; r < ranks; ++r) out += "series weft_job_rank_compute_seconds " + e + every + " labels=rank=" + std::to_string(r) + " : " + compute + "\n";
+  for (int r = 0; r < ranks; ++r)
+    out += "series weft_job_rank_compute_seconds " + e + every + " labels=rank=" + std::to_string(r) + " : " + compute + "\n";
   return out;
 }
 
@@ -86,7 +88,8 @@ struct Site : Scene {
       for (int n = 1; n <= 4; ++n)
         for (int k = 0; k < 2; ++k) {
           std::string_view s = f;
-          text("fact 0 " + std::string(s.substr(0, s.find(' '))) + " sn1/node" + std::to_string(n) + "/nic" + std::to_string(k) + " " + std::string(s.substr(s.find(' ') + 1)));
+          text("fact 0 " + std::string(s.substr(0, s.find(' '))) + " sn1/node" + std::to_string(n) + "/nic" + std::to_string(k) + " " +
+               std::string(s.substr(s.find(' ') + 1)));
         }
   }
   void facts(const std::string& key, const std::string& stem, int n, const std::string& value) {
@@ -95,7 +98,8 @@ struct Site : Scene {
   std::string far(const std::string& nic) {
     auto d = *snapshot().find_device(nic);
     for (fabric::PortId p : snapshot().ports_of(d))
-      if (snapshot().port(p).link.ok() && snapshot().link(snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleOut)) return snapshot().name(snapshot().peer(p));
+      if (snapshot().port(p).link.ok() && snapshot().link(snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleOut))
+        return snapshot().name(snapshot().peer(p));
     return "";
   }
   std::string link(const std::string& nic) { return link_name(far(nic)); }
@@ -120,19 +124,23 @@ TEST(DiagnoseCauses, QuietSiteIsQuiet) {
 TEST(DiagnoseCauses, CardOffTheBus) {
   Site s;
   s.text("event 300 xid sn1/node2/card3 79");
-  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"}) s.text(std::string("series ") + m + " sn1/node2/card3 : 0 62 | 300 stop");
+  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"})
+    s.text(std::string("series ") + m + " sn1/node2/card3 : 0 62 | 300 stop");
   EXPECT_EQ(first(s.run(310)), "card_off_bus sn1/node2/card3") << s.story();
 }
 
 TEST(DiagnoseCauses, SilentCardWithoutLine) {
   Site s;
-  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"}) s.text(std::string("series ") + m + " sn1/node2/card3 : 0 62 | 300 stop");
+  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"})
+    s.text(std::string("series ") + m + " sn1/node2/card3 : 0 62 | 300 stop");
   EXPECT_EQ(first(s.run(320)), "card_off_bus sn1/node2/card3") << s.story();
 }
 
 TEST(DiagnoseCauses, UncorrectableMemory) {
   Site s;
-  s.text("event 300 xid sn1/node2/card3 48\nseries DCGM_FI_DEV_ECC_DBE_VOL_TOTAL sn1/node2/card3 : 0 +0 | 300 +1 | 301 +0\nseries DCGM_FI_DEV_ROW_REMAP_PENDING sn1/node2/card3 : 0 0 | 301 1");
+  s.text(
+      "event 300 xid sn1/node2/card3 48\nseries DCGM_FI_DEV_ECC_DBE_VOL_TOTAL sn1/node2/card3 : 0 +0 | 300 +1 | 301 +0\nseries "
+      "DCGM_FI_DEV_ROW_REMAP_PENDING sn1/node2/card3 : 0 0 | 301 1");
   auto d = s.run(306);
   EXPECT_EQ(first(d), "hbm_uncorrectable sn1/node2/card3") << s.story();
   ASSERT_FALSE(d.empty());
@@ -155,7 +163,9 @@ TEST(DiagnoseCauses, CorrectableStormIsARateNotATotal) {
 
 TEST(DiagnoseCauses, OneHotCard) {
   Site s;
-  s.text("series DCGM_FI_DEV_GPU_TEMP sn1/node1/card5 : 0 62 ~0.01 | 300 62>88@420\nseries DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node1/card5 : 0 4 | 400 72\nseries DCGM_FI_DEV_SM_CLOCK sn1/node1/card5 : 0 1755 ~0.004 | 400 1755>1200@440");
+  s.text(
+      "series DCGM_FI_DEV_GPU_TEMP sn1/node1/card5 : 0 62 ~0.01 | 300 62>88@420\nseries DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node1/card5 "
+      ": 0 4 | 400 72\nseries DCGM_FI_DEV_SM_CLOCK sn1/node1/card5 : 0 1755 ~0.004 | 400 1755>1200@440");
   EXPECT_EQ(first(s.run(470)), "card_thermal sn1/node1/card5") << s.story();
 }
 
@@ -167,8 +177,12 @@ TEST(DiagnoseCauses, BlockedColdPlateHeatsBeforeItThrottles) {
 
 TEST(DiagnoseCauses, CoolantFlowExplainsEveryHotCard) {
   Site s;
-  s.text("series weft_telemetry_coolant_flow_lpm cdu1 : 0 240 ~0.01 | 300 120 ~0.01\nseries weft_telemetry_coolant_return_celsius cdu1 : 0 40 | 310 40>52@340");
-  s.text("series DCGM_FI_DEV_GPU_TEMP sn1/node*/card* : 0 62 ~0.01 | 305 62>90@340\nseries DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node*/card* : 0 4 | 330 72\nseries DCGM_FI_DEV_SM_CLOCK sn1/node*/card* : 0 1755 ~0.004 | 335 1100 ~0.01");
+  s.text(
+      "series weft_telemetry_coolant_flow_lpm cdu1 : 0 240 ~0.01 | 300 120 ~0.01\nseries weft_telemetry_coolant_return_celsius cdu1 : 0 40 "
+      "| 310 40>52@340");
+  s.text(
+      "series DCGM_FI_DEV_GPU_TEMP sn1/node*/card* : 0 62 ~0.01 | 305 62>90@340\nseries DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node*/card* "
+      ": 0 4 | 330 72\nseries DCGM_FI_DEV_SM_CLOCK sn1/node*/card* : 0 1755 ~0.004 | 335 1100 ~0.01");
   auto d = s.run(380);
   EXPECT_EQ(first(d), "coolant_flow_loss cdu1") << s.story();
   EXPECT_EQ(open_count(d), 1) << s.story();
@@ -176,7 +190,10 @@ TEST(DiagnoseCauses, CoolantFlowExplainsEveryHotCard) {
 
 TEST(DiagnoseCauses, BrakeOnEightCardsIsThePowerSupply) {
   Site s;
-  s.text("series redfish_power_powersupplies_healthy sn1/node3 : 0 6 | 300 4\nevent 300 psu_failed sn1/node3\nseries DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node3/card* : 0 4 | 300 136\nseries DCGM_FI_DEV_SM_CLOCK sn1/node3/card* : 0 1755 ~0.004 | 300 870 ~0.004\nseries DCGM_FI_DEV_GPU_TEMP sn1/node3/card* : 0 62 ~0.01 | 300 62>48@400");
+  s.text(
+      "series redfish_power_powersupplies_healthy sn1/node3 : 0 6 | 300 4\nevent 300 psu_failed sn1/node3\nseries "
+      "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS sn1/node3/card* : 0 4 | 300 136\nseries DCGM_FI_DEV_SM_CLOCK sn1/node3/card* : 0 1755 ~0.004 | "
+      "300 870 ~0.004\nseries DCGM_FI_DEV_GPU_TEMP sn1/node3/card* : 0 62 ~0.01 | 300 62>48@400");
   auto d = s.run(340);
   EXPECT_EQ(first(d), "psu_failed sn1/node3") << s.story();
   EXPECT_EQ(open_count(d), 1) << s.story();
@@ -184,13 +201,17 @@ TEST(DiagnoseCauses, BrakeOnEightCardsIsThePowerSupply) {
 
 TEST(DiagnoseCauses, RackCap) {
   Site s;
-  s.text("series weft_telemetry_rack_power_cap_watts rack2 : 0 33000 | 300 17000\nseries weft_telemetry_rack_power_watts rack2 : 0 21000 ~0.01 | 300 16980 ~0.0005");
+  s.text(
+      "series weft_telemetry_rack_power_cap_watts rack2 : 0 33000 | 300 17000\nseries weft_telemetry_rack_power_watts rack2 : 0 21000 "
+      "~0.01 | 300 16980 ~0.0005");
   EXPECT_EQ(first(s.run(340)), "rack_power_cap rack2") << s.story();
 }
 
 TEST(DiagnoseCauses, RoomGetsWarm) {
   Site s;
-  s.text("series redfish_thermal_temperatures_reading_celsius sn1/node1 : 0 24 ~0.005 | 1200 24>32@1800\nseries redfish_thermal_temperatures_reading_celsius sn1/node2 : 0 24 ~0.005 | 1200 24>32@1800");
+  s.text(
+      "series redfish_thermal_temperatures_reading_celsius sn1/node1 : 0 24 ~0.005 | 1200 24>32@1800\nseries "
+      "redfish_thermal_temperatures_reading_celsius sn1/node2 : 0 24 ~0.005 | 1200 24>32@1800");
   EXPECT_EQ(open_count(s.run(1199)), 0) << s.story();
   EXPECT_EQ(first(s.run(1800)), "inlet_temp_rise rack1") << s.story();
 }
@@ -209,8 +230,11 @@ TEST(DiagnoseCauses, FanAndLeak) {
 TEST(DiagnoseCauses, NodeDownTakesItsSymptomsAlong) {
   Site s;
   s.text("series up sn1/node4 : 0 1 | 300 0\nseries weft_job_step_seconds job/b every=2 : 0 2.0 ~0.004 | 300 stop");
-  for (const char* nic : {"sn1/node4/nic0", "sn1/node4/nic1"}) s.text("series SAI_PORT_OPER_STATUS " + s.far(nic) + " : 0 1 | 300 2\nseries node_infiniband_state_id " + std::string(nic) + " : 0 4 | 300 stop");
-  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"}) s.text(std::string("series ") + m + " sn1/node4/card* : 0 62 | 300 stop");
+  for (const char* nic : {"sn1/node4/nic0", "sn1/node4/nic1"})
+    s.text("series SAI_PORT_OPER_STATUS " + s.far(nic) + " : 0 1 | 300 2\nseries node_infiniband_state_id " + std::string(nic) +
+           " : 0 4 | 300 stop");
+  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"})
+    s.text(std::string("series ") + m + " sn1/node4/card* : 0 62 | 300 stop");
   auto d = s.run(310);
   EXPECT_EQ(first(d), "node_crash sn1/node4") << s.story();
   EXPECT_EQ(open_count(d), 1) << s.story();
@@ -219,7 +243,8 @@ TEST(DiagnoseCauses, NodeDownTakesItsSymptomsAlong) {
 TEST(DiagnoseCauses, DeadExporterIsNotADeadNode) {
   Site s;
   s.text("series up sn1/node4 : 0 1 | 300 0");
-  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"}) s.text(std::string("series ") + m + " sn1/node4/card* : 0 62 | 300 stop");
+  for (const char* m : {"DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE"})
+    s.text(std::string("series ") + m + " sn1/node4/card* : 0 62 | 300 stop");
   auto d = s.run(330);
   EXPECT_NE(first(d), "node_crash sn1/node4") << s.story();
 }
@@ -235,7 +260,8 @@ TEST(DiagnoseCauses, SwitchCrashIsOneIncident) {
   for (const char* spine : {"spine1", "spine2"}) {
     auto d = *s.snapshot().find_device(spine);
     for (fabric::PortId p : s.snapshot().ports_of(d))
-      if (fabric::PortId far = s.snapshot().peer(p); far.ok() && s.snapshot().name(far).starts_with("leaf1:")) s.text("event 300 link_down " + s.snapshot().name(p));
+      if (fabric::PortId far = s.snapshot().peer(p); far.ok() && s.snapshot().name(far).starts_with("leaf1:"))
+        s.text("event 300 link_down " + s.snapshot().name(p));
   }
   auto d = s.run(308);
   EXPECT_EQ(first(d), "switch_crash leaf1") << s.story();
@@ -244,7 +270,8 @@ TEST(DiagnoseCauses, SwitchCrashIsOneIncident) {
 
 TEST(DiagnoseCauses, NicGone) {
   Site s;
-  for (const char* m : {"node_infiniband_state_id", "node_infiniband_rate_bytes_per_second"}) s.text(std::string("series ") + m + " sn1/node1/nic1 : 0 4 | 300 stop");
+  for (const char* m : {"node_infiniband_state_id", "node_infiniband_rate_bytes_per_second"})
+    s.text(std::string("series ") + m + " sn1/node1/nic1 : 0 4 | 300 stop");
   s.text("series SAI_PORT_OPER_STATUS " + s.far("sn1/node1/nic1") + " : 0 1 | 300 2");
   EXPECT_EQ(first(s.run(315)), "nic_failed sn1/node1/nic1") << s.story();
 }
@@ -253,25 +280,29 @@ TEST(DiagnoseCauses, ErrorRateLookAlikes) {
   {
     Site s;  // dirty: light lost at the receiving end, a step
     std::string p = s.far("sn1/node2/nic0");
-    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.15 | 300 1.5e-7 ~0.15\nseries sfp_rx_power_dbm " + p + " : 0 -2.1 ~0.01 | 300 -4.6 ~0.01");
+    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.15 | 300 1.5e-7 ~0.15\nseries sfp_rx_power_dbm " + p +
+           " : 0 -2.1 ~0.01 | 300 -4.6 ~0.01");
     EXPECT_EQ(first(s.run(360)), "connector_dirty " + s.link("sn1/node2/nic0")) << s.story();
   }
   {
     Site s;  // bad lock: the step follows a flap
     std::string p = s.far("sn1/node2/nic0");
-    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.15 | 302 1e-7 ~0.15\nseries SAI_PORT_OPER_STATUS " + p + " : 0 1 | 299 2 | 301 1\nevent 299 link_down " + p + "\nevent 301 link_up " + p);
+    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.15 | 302 1e-7 ~0.15\nseries SAI_PORT_OPER_STATUS " + p +
+           " : 0 1 | 299 2 | 301 1\nevent 299 link_down " + p + "\nevent 301 link_up " + p);
     EXPECT_EQ(first(s.run(360)), "link_bad_lock " + s.link("sn1/node2/nic0")) << s.story();
   }
   {
     Site s;  // one direction: CRC errors at the switch, the NIC is clean
     std::string p = s.far("sn1/node2/nic0");
-    s.text("series SAI_PORT_STAT_IF_IN_ERRORS " + p + " : 0 +0 | 300 +40\nseries FEC_UNCORR " + p + " : 0 +0 | 300 +15\nseries node_infiniband_out_of_sequence_total sn1/node1/nic0 : 0 +0 | 300 +60");
+    s.text("series SAI_PORT_STAT_IF_IN_ERRORS " + p + " : 0 +0 | 300 +40\nseries FEC_UNCORR " + p +
+           " : 0 +0 | 300 +15\nseries node_infiniband_out_of_sequence_total sn1/node1/nic0 : 0 +0 | 300 +60");
     EXPECT_EQ(first(s.run(340)), "link_one_sided " + s.link("sn1/node2/nic0")) << s.story();
   }
   {
     Site s;  // ageing: a slope over hours with rising bias
     std::string p = s.far("sn1/node2/nic0");
-    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.1 | 600 3e-9>1e-7@6000\nseries sfp_tx_bias_ma " + p + " : 0 7.2 ~0.003 | 600 7.2>9.4@6000");
+    s.text("series FEC_PRE_BER " + p + " : 0 3e-9 ~0.1 | 600 3e-9>1e-7@6000\nseries sfp_tx_bias_ma " + p +
+           " : 0 7.2 ~0.003 | 600 7.2>9.4@6000");
     EXPECT_EQ(first(s.run(6000)), "optic_ageing " + s.link("sn1/node2/nic0")) << s.story();
   }
 }
@@ -285,7 +316,8 @@ TEST(DiagnoseCauses, BringUpResidueIsNormal) {
 TEST(DiagnoseCauses, PauseDirection) {
   {
     Site s;
-    s.text("series node_ethtool_tx_prio3_pause_duration_seconds_total sn1/node2/nic1 : 0 +0.004 | 300 +0.95\nevent 304 pfc_watchdog " + s.far("sn1/node2/nic1"));
+    s.text("series node_ethtool_tx_prio3_pause_duration_seconds_total sn1/node2/nic1 : 0 +0.004 | 300 +0.95\nevent 304 pfc_watchdog " +
+           s.far("sn1/node2/nic1"));
     EXPECT_EQ(first(s.run(330)), "pfc_storm sn1/node2/nic1") << s.story();
   }
   {
@@ -294,7 +326,9 @@ TEST(DiagnoseCauses, PauseDirection) {
     EXPECT_EQ(first(s.run(330)), "slow_receiver sn1/node2/nic1") << s.story();
   }
   Site s;  // the same pause, but the slot is narrow
-  s.text("series node_ethtool_tx_prio3_pause_duration_seconds_total sn1/node2/nic1 : 0 +0.004 | 300 +0.25 ~0.1\nseries DCGM_FI_DEV_PCIE_LINK_WIDTH sn1/node2/card6 : 0 16 | 298 8");
+  s.text(
+      "series node_ethtool_tx_prio3_pause_duration_seconds_total sn1/node2/nic1 : 0 +0.004 | 300 +0.25 ~0.1\nseries "
+      "DCGM_FI_DEV_PCIE_LINK_WIDTH sn1/node2/card6 : 0 16 | 298 8");
   EXPECT_EQ(first(s.run(330)), "pcie_downgrade sn1/node2/card6") << s.story();
 }
 
@@ -312,7 +346,9 @@ TEST(DiagnoseCauses, Configuration) {
   }
   {
     Site s;
-    s.text("series node_ethtool_tx_prio0_bytes_total sn1/node3/nic0 : 0 +2e6 | 300 +9e9\nseries node_ethtool_tx_prio3_bytes_total sn1/node3/nic0 : 0 +9e9 | 300 +0\nfact 300 qos_trust sn1/node3/nic0 pcp");
+    s.text(
+        "series node_ethtool_tx_prio0_bytes_total sn1/node3/nic0 : 0 +2e6 | 300 +9e9\nseries node_ethtool_tx_prio3_bytes_total "
+        "sn1/node3/nic0 : 0 +9e9 | 300 +0\nfact 300 qos_trust sn1/node3/nic0 pcp");
     EXPECT_EQ(first(s.run(330)), "qos_trust_lost sn1/node3/nic0") << s.story();
   }
   {
@@ -327,7 +363,10 @@ TEST(DiagnoseCauses, Configuration) {
   }
   {
     Site s;
-    s.text("fact 0 cpu_governor sn1/node1 performance\nfact 0 cpu_governor sn1/node2 performance\nfact 0 cpu_governor sn1/node3 performance\nfact 0 cpu_governor sn1/node4 performance\nfact 300 cpu_governor sn1/node2 powersave\nseries node_cpu_scaling_frequency_hertz sn1/node2 : 0 3.1e9 ~0.01 | 300 1.2e9 ~0.05");
+    s.text(
+        "fact 0 cpu_governor sn1/node1 performance\nfact 0 cpu_governor sn1/node2 performance\nfact 0 cpu_governor sn1/node3 "
+        "performance\nfact 0 cpu_governor sn1/node4 performance\nfact 300 cpu_governor sn1/node2 powersave\nseries "
+        "node_cpu_scaling_frequency_hertz sn1/node2 : 0 3.1e9 ~0.01 | 300 1.2e9 ~0.05");
     EXPECT_EQ(first(s.run(330)), "cpu_governor sn1/node2") << s.story();
   }
   Site s;
@@ -350,14 +389,17 @@ TEST(DiagnoseCauses, ConstantOffsetIsNotAnEvent) {
 
 TEST(DiagnoseCauses, WholeNodeLateWithTakenMemory) {
   Site s;
-  for (int r = 8; r < 16; ++r) s.text("series weft_job_rank_compute_seconds job/a every=2 labels=rank=" + std::to_string(r) + " : 0 1.4 ~0.006 | 300 1.6 ~0.01");
+  for (int r = 8; r < 16; ++r)
+    s.text("series weft_job_rank_compute_seconds job/a every=2 labels=rank=" + std::to_string(r) + " : 0 1.4 ~0.006 | 300 1.6 ~0.01");
   s.text("series DCGM_FI_DEV_FB_USED sn1/node2/card* : 0 61000 ~0.001 | 300 67000 ~0.001");
   EXPECT_EQ(first(s.run(400)), "stray_process sn1/node2") << s.story();
 }
 
 TEST(DiagnoseCauses, HungRankIsTheOneBehind) {
   Site s;
-  for (int r = 0; r < 16; ++r) s.text("series weft_job_rank_collectives_total job/a labels=rank=" + std::to_string(r) + (r == 9 ? " : 0 +40 | 300 +0" : " : 0 +40 | 301 +0"));
+  for (int r = 0; r < 16; ++r)
+    s.text("series weft_job_rank_collectives_total job/a labels=rank=" + std::to_string(r) +
+           (r == 9 ? " : 0 +40 | 300 +0" : " : 0 +40 | 301 +0"));
   s.text("series weft_job_step_seconds job/a every=2 : 0 2.0 ~0.004 | 300 stop");
   for (int r = 0; r < 16; ++r)
     if (r != 9) s.text("event 330 nccl_watchdog sn1/node" + std::to_string(1 + r / 8) + "/card" + std::to_string(r % 8));
@@ -367,7 +409,9 @@ TEST(DiagnoseCauses, HungRankIsTheOneBehind) {
 TEST(DiagnoseCauses, DataAndExperts) {
   {
     Site s;
-    s.text("series weft_job_data_seconds job/a every=2 : 0 0.02 ~0.1 | 300 0.6 ~0.1\nseries weft_telemetry_storage_read_latency_seconds storage1 : 0 0.004 ~0.1 | 300 0.05 ~0.1");
+    s.text(
+        "series weft_job_data_seconds job/a every=2 : 0 0.02 ~0.1 | 300 0.6 ~0.1\nseries weft_telemetry_storage_read_latency_seconds "
+        "storage1 : 0 0.004 ~0.1 | 300 0.05 ~0.1");
     EXPECT_EQ(first(s.run(360)), "slow_data_loading storage1") << s.story();
   }
   Site s;
@@ -377,7 +421,8 @@ TEST(DiagnoseCauses, DataAndExperts) {
 
 TEST(DiagnoseCauses, CheckpointsOfTwoJobsTogether) {
   Site s;
-  for (const char* j : {"a", "b"}) s.text(std::string("series weft_job_checkpoint_seconds job/") + j + " every=100 : 0 10 ~0.03 | 350 45 ~0.03");
+  for (const char* j : {"a", "b"})
+    s.text(std::string("series weft_job_checkpoint_seconds job/") + j + " every=100 : 0 10 ~0.03 | 350 45 ~0.03");
   s.text("series weft_telemetry_storage_write_bytes_total storage1 : 0 +1e7 | 400 +4e10 | 445 +1e7");
   EXPECT_EQ(first(s.run(440)), "checkpoint_storm storage1") << s.story();
 }
@@ -402,15 +447,18 @@ TEST(DiagnoseCauses, ScaleUpLink) {
   auto card = *s.snapshot().find_device("sn1/node2/card4");
   fabric::PortId up;
   for (fabric::PortId p : s.snapshot().ports_of(card))
-    if (s.snapshot().port(p).link.ok() && s.snapshot().link(s.snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleUp)) up = p;
+    if (s.snapshot().port(p).link.ok() && s.snapshot().link(s.snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleUp))
+      up = p;
   std::string p = s.snapshot().name(up);
-  s.text("series weft_telemetry_link_retries_total " + p + " : 0 +0.2 | 300 +900 ~0.1\nseries DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL sn1/node2/card4 : 0 +0 | 300 +900");
+  s.text("series weft_telemetry_link_retries_total " + p +
+         " : 0 +0.2 | 300 +900 ~0.1\nseries DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL sn1/node2/card4 : 0 +0 | 300 +900");
   EXPECT_EQ(first(s.run(330)), "scale_up_link_degraded " + s.link_name(p)) << s.story();
 }
 
 TEST(DiagnoseCauses, TwoFaultsAtOnceAreTwoIncidents) {
   Site s;
-  s.text("series DCGM_FI_DEV_POWER_MGMT_LIMIT sn1/node2/card1 : 0 700 | 300 500\nseries SAI_PORT_OPER_STATUS " + s.far("sn1/node4/nic0") + " : 0 1 | 302 2\nseries node_infiniband_state_id sn1/node4/nic0 : 0 4 | 302 1");
+  s.text("series DCGM_FI_DEV_POWER_MGMT_LIMIT sn1/node2/card1 : 0 700 | 300 500\nseries SAI_PORT_OPER_STATUS " + s.far("sn1/node4/nic0") +
+         " : 0 1 | 302 2\nseries node_infiniband_state_id sn1/node4/nic0 : 0 4 | 302 1");
   auto d = s.run(330);
   std::set<std::string> found;
   for (const Diagnosis& x : d) found.insert(x.causes[0].fault + " " + x.causes[0].entity);

@@ -23,7 +23,8 @@ std::vector<const telemetry::Event*> Log::of(std::string_view entity, std::strin
   return out;
 }
 
-void Findings::raise(Instant now, std::string_view sign, std::string_view entity, Layer layer, double strength, Duration hold, Instant since, std::vector<Evidence> evidence) {
+void Findings::raise(Instant now, std::string_view sign, std::string_view entity, Layer layer, double strength, Duration hold,
+                     Instant since, std::vector<Evidence> evidence) {
   std::pair<std::string, std::string> key(sign, entity);
   auto [at, fresh] = live_.try_emplace(key);
   Live& live = at->second;
@@ -40,7 +41,8 @@ void Findings::raise(Instant now, std::string_view sign, std::string_view entity
   f.strength = strength;
   live.expires = std::max(live.expires, now + hold);
   for (Evidence& e : evidence) {
-    auto same = std::find_if(f.evidence.begin(), f.evidence.end(), [&](const Evidence& o) { return o.metric == e.metric && o.entity == e.entity; });
+    auto same =
+        std::find_if(f.evidence.begin(), f.evidence.end(), [&](const Evidence& o) { return o.metric == e.metric && o.entity == e.entity; });
     if (same != f.evidence.end()) *same = std::move(e);
     else if (f.evidence.size() < 8) f.evidence.push_back(std::move(e));
   }
@@ -63,7 +65,8 @@ const Finding* Findings::find(std::string_view sign, std::string_view entity) co
   return at == live_.end() ? nullptr : &at->second.finding;
 }
 
-bool Context::raise(std::string_view sign, std::string_view entity, Layer layer, double strength, Duration hold, Instant since, std::vector<Evidence> evidence) {
+bool Context::raise(std::string_view sign, std::string_view entity, Layer layer, double strength, Duration hold, Instant since,
+                    std::vector<Evidence> evidence) {
   if (machine.handled(machine.part(entity))) return false;
   findings.raise(now, sign, entity, layer, strength, hold, since, std::move(evidence));
   return true;

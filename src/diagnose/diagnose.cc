@@ -8,8 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "diagnose/cause.h"
 #include "base/text.h"
+#include "diagnose/cause.h"
 #include "diagnose/detector.h"
 #include "telemetry/names.h"
 #include "telemetry/windows.h"
@@ -23,7 +23,7 @@ using telemetry::SeriesId;
 namespace {
 
 constexpr Duration kRearm = minutes(1);
-constexpr double kActable = 0.5;    // confidence of the first cause from which an incident opens
+constexpr double kActable = 0.5;  // confidence of the first cause from which an incident opens
 constexpr std::size_t kMaxEvents = 4096;
 
 std::string finding_name(const Finding& f) { return f.sign + "@" + f.entity; }
@@ -31,7 +31,7 @@ std::string finding_name(const Finding& f) { return f.sign + "@" + f.entity; }
 struct Incident {
   std::string key, fault, entity;
   Instant since;
-  std::set<std::string> core;         // findings that named it
+  std::set<std::string> core;  // findings that named it
   Diagnosis diagnosis;
   Instant last_seen;
 };
@@ -54,8 +54,8 @@ struct Diagnoser::Impl {
 
   const std::vector<DetectorEntry>& entries = detectors().entries();
   std::unordered_map<std::string_view, std::vector<const DetectorEntry*>> by_metric, by_event;  // looked up, never walked
-  std::vector<std::vector<const DetectorEntry*>> of_series;  // by series id
-  std::vector<SeriesId> rearm;                               // series whose wires follow history
+  std::vector<std::vector<const DetectorEntry*>> of_series;                                     // by series id
+  std::vector<SeriesId> rearm;                                                                  // series whose wires follow history
   std::size_t rearm_next = 0;
   std::vector<Instant> swept;
   std::vector<Event> fresh_events;
@@ -80,7 +80,8 @@ struct Diagnoser::Impl {
     std::vector<Event> sorted = events;
     std::stable_sort(sorted.begin(), sorted.end(), [&](const Event& a, const Event& b) { return order(a) < order(b); });
     for (Event& e : sorted) {
-      auto at = std::upper_bound(log.events.begin(), log.events.end(), e, [&](const Event& a, const Event& b) { return order(a) < order(b); });
+      auto at =
+          std::upper_bound(log.events.begin(), log.events.end(), e, [&](const Event& a, const Event& b) { return order(a) < order(b); });
       if (at != log.events.begin() && order(*std::prev(at)) == order(e)) continue;  // duplicate
       fresh_events.push_back(e);
       log.events.insert(at, std::move(e));
@@ -91,7 +92,9 @@ struct Diagnoser::Impl {
   void take_facts(const std::vector<Fact>& facts) {
     std::vector<const Fact*> sorted;
     for (const Fact& f : facts) sorted.push_back(&f);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Fact* a, const Fact* b) { return std::tie(a->at, a->entity, a->key, a->value) < std::tie(b->at, b->entity, b->key, b->value); });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Fact* a, const Fact* b) {
+      return std::tie(a->at, a->entity, a->key, a->value) < std::tie(b->at, b->entity, b->key, b->value);
+    });
     for (const Fact* f : sorted) {
       FactState& state = log.facts[{f->key, f->entity}];
       if (state.value == f->value) continue;
@@ -104,7 +107,9 @@ struct Diagnoser::Impl {
 
   // What these jobs felt belongs to a run that is over.
   void forget(const std::vector<RunningJob>& jobs) {
-    static constexpr std::string_view kFelt[] = {"algorithm_changed", "cards_warmer", "compute_slow", "imbalance_up", "job_misplaced", "node_late", "rank_behind", "rank_late", "rank_offset", "ranks_late_changing"};
+    static constexpr std::string_view kFelt[] = {"algorithm_changed", "cards_warmer",       "compute_slow", "imbalance_up",
+                                                 "job_misplaced",     "node_late",          "rank_behind",  "rank_late",
+                                                 "rank_offset",       "ranks_late_changing"};
     std::set<std::string> names;
     for (const RunningJob& j : jobs) {
       names.insert(j.job.name.starts_with("job/") ? j.job.name : "job/" + j.job.name);
@@ -243,7 +248,8 @@ struct Diagnoser::Impl {
         if (std::find(s.explained.begin(), s.explained.end(), f) == s.explained.end()) score -= 1.5 * f->strength;
       rivals.push_back({&s, score});
     }
-    std::sort(rivals.begin(), rivals.end(), [](const Rival& a, const Rival& b) { return a.score != b.score ? a.score > b.score : *a.scored < *b.scored; });
+    std::sort(rivals.begin(), rivals.end(),
+              [](const Rival& a, const Rival& b) { return a.score != b.score ? a.score > b.score : *a.scored < *b.scored; });
     if (rivals.size() > 8) rivals.resize(8);
     // "Unknown" has the odds of one symptom of medium weight, so that a weak story does not win for want of a rival.
     double unknown = 1.5, top = unknown;
@@ -266,7 +272,8 @@ struct Diagnoser::Impl {
     considered.insert(best.explained.begin(), best.explained.end());
     considered.insert(best.contradicted.begin(), best.contradicted.end());
     for (const Finding* f : considered) d.findings.push_back(*f);
-    std::sort(d.findings.begin(), d.findings.end(), [](const Finding& a, const Finding& b) { return std::tie(a.since, a.entity, a.sign) < std::tie(b.since, b.entity, b.sign); });
+    std::sort(d.findings.begin(), d.findings.end(),
+              [](const Finding& a, const Finding& b) { return std::tie(a.since, a.entity, a.sign) < std::tie(b.since, b.entity, b.sign); });
     d.since = c.now;
     for (const Finding* f : core) d.since = std::min(d.since, f->since);
     return d;
@@ -288,7 +295,8 @@ struct Diagnoser::Impl {
       std::size_t before = left.size();
       std::erase_if(left, explained);
       if (left.size() == before) {  // only what earlier incidents explain already
-        std::erase_if(left, [&](const Finding* f) { return std::find(best.explained.begin(), best.explained.end(), f) != best.explained.end(); });
+        std::erase_if(left,
+                      [&](const Finding* f) { return std::find(best.explained.begin(), best.explained.end(), f) != best.explained.end(); });
         if (left.size() == before) break;
         continue;
       }
@@ -384,7 +392,8 @@ Diagnoser& Diagnoser::operator=(Diagnoser&&) noexcept = default;
 void Diagnoser::set_snapshot(const fabric::Snapshot& snapshot) {
   Impl& d = *impl_;
   bool known = d.machine.ready();
-  bool changed = known && (d.machine.snapshot().link_overlay().size() != snapshot.link_overlay().size() || d.machine.snapshot().content_hash() != snapshot.content_hash());
+  bool changed = known && (d.machine.snapshot().link_overlay().size() != snapshot.link_overlay().size() ||
+                           d.machine.snapshot().content_hash() != snapshot.content_hash());
   d.machine.set_snapshot(snapshot);
   if (changed) d.new_normal(d.machine.jobs(), d.last_evaluate);
   d.ranked_changes = UINT64_MAX;
@@ -409,11 +418,13 @@ void Diagnoser::set_jobs(std::vector<RunningJob> jobs) {
   d.machine.set_planned(std::move(planned));
   for (RunningJob& j : jobs)
     for (const RunningJob& old : before)
-      if (old.job.name == j.job.name && old.running == j.running && old.placement.cards == j.placement.cards && old.since > j.since) j.since = old.since;  // a later new normal stands
+      if (old.job.name == j.job.name && old.running == j.running && old.placement.cards == j.placement.cards && old.since > j.since)
+        j.since = old.since;  // a later new normal stands
   std::vector<RunningJob> changed;
   for (const RunningJob& old : before) {
     auto same = std::find_if(jobs.begin(), jobs.end(), [&](const RunningJob& j) { return j.job.name == old.job.name; });
-    if (same == jobs.end() || same->since != old.since || same->running != old.running || same->placement.cards != old.placement.cards) changed.push_back(old);
+    if (same == jobs.end() || same->since != old.since || same->running != old.running || same->placement.cards != old.placement.cards)
+      changed.push_back(old);
   }
   d.machine.set_jobs(std::move(jobs));
   d.forget(changed);
@@ -426,7 +437,8 @@ void Diagnoser::ingest(const telemetry::Batch& batch) {
     impl_->windows.append(batch.samples);
   } else {
     std::vector<telemetry::Sample> sorted = batch.samples;
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return std::tie(a.at, a.series, a.value) < std::tie(b.at, b.series, b.value); });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return std::tie(a.at, a.series, a.value) < std::tie(b.at, b.series, b.value); });
     impl_->windows.append(sorted);
   }
   impl_->take_facts(batch.facts);

@@ -17,11 +17,11 @@ class Windows;
 
 namespace weft::diagnose {
 
-struct RunningJob {          // what the scheduler knows of a job
+struct RunningJob {  // what the scheduler knows of a job
   workload::Job job;
   workload::Placement placement;
-  Instant since;             // start or latest resume: its baselines begin anew here
-  bool running = true;       // false: stopped on purpose, no symptom of it counts
+  Instant since;        // start or latest resume: its baselines begin anew here
+  bool running = true;  // false: stopped on purpose, no symptom of it counts
 };
 
 class Diagnoser {

@@ -58,7 +58,8 @@ constexpr FaultClass kClasses[] = {
 std::span<const FaultClass> fault_classes() { return kClasses; }
 
 const FaultClass* find_fault_class(std::string_view id) {
-  auto at = std::lower_bound(std::begin(kClasses), std::end(kClasses), id, [](const FaultClass& c, std::string_view v) { return c.id < v; });
+  auto at =
+      std::lower_bound(std::begin(kClasses), std::end(kClasses), id, [](const FaultClass& c, std::string_view v) { return c.id < v; });
   return at != std::end(kClasses) && at->id == id ? at : nullptr;
 }
 

@@ -3,7 +3,9 @@
 namespace weft::diagnose {
 namespace {
 
-std::string first(const Scene&, const std::vector<Diagnosis>& d) { return d.empty() || d[0].causes.empty() ? "nothing" : d[0].causes[0].fault + " " + d[0].causes[0].entity; }
+std::string first(const Scene&, const std::vector<Diagnosis>& d) {
+  return d.empty() || d[0].causes.empty() ? "nothing" : d[0].causes[0].fault + " " + d[0].causes[0].entity;
+}
 
 constexpr const char* kHealthyLinks = R"(
 series node_infiniband_state_id sn1/node*/nic* : 0 4
@@ -15,7 +17,8 @@ series up sn1/node* : 0 1
 std::string far_port(Scene& s, const std::string& nic) {
   auto d = *s.snapshot().find_device(nic);
   for (fabric::PortId p : s.snapshot().ports_of(d))
-    if (s.snapshot().link(s.snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleOut)) return s.snapshot().name(s.snapshot().peer(p));
+    if (s.snapshot().link(s.snapshot().port(p).link).networks & fabric::bit(fabric::Network::kScaleOut))
+      return s.snapshot().name(s.snapshot().peer(p));
   return "";
 }
 std::string near_link(Scene& s, const std::string& nic) { return s.link_name(far_port(s, nic)); }
@@ -25,7 +28,8 @@ TEST(DiagnoseLinks, LinkDownIsLocatedWithinSeconds) {
   s.job("a", 0, {.tp = 8, .dp = 2});
   s.text(kHealthyLinks);
   std::string port = far_port(s, "sn1/node1/nic0");
-  s.text("series node_infiniband_state_id sn1/node1/nic0 : 0 4 | 60 1\nseries SAI_PORT_OPER_STATUS " + port + " : 0 1 | 60 2\nevent 60 link_down " + port);
+  s.text("series node_infiniband_state_id sn1/node1/nic0 : 0 4 | 60 1\nseries SAI_PORT_OPER_STATUS " + port +
+         " : 0 1 | 60 2\nevent 60 link_down " + port);
   EXPECT_TRUE(s.run(59).empty()) << s.story();
   auto d = s.run(70);
   EXPECT_EQ(first(s, d), "link_down " + near_link(s, "sn1/node1/nic0")) << s.story();
@@ -58,7 +62,8 @@ TEST(DiagnoseLinks, SameStoryInAnyOrder) {
     s.job("a", 0, {.tp = 8, .dp = 2});
     s.text(kHealthyLinks);
     std::string port = far_port(s, "sn1/node2/nic1");
-    s.text("series node_infiniband_state_id sn1/node2/nic1 : 0 4 | 30 1\nseries SAI_PORT_OPER_STATUS " + port + " : 0 1 | 30 2\nevent 30 link_down " + port + "\nevent 30 link_down sn1/node2/nic1");
+    s.text("series node_infiniband_state_id sn1/node2/nic1 : 0 4 | 30 1\nseries SAI_PORT_OPER_STATUS " + port +
+           " : 0 1 | 30 2\nevent 30 link_down " + port + "\nevent 30 link_down sn1/node2/nic1");
     s.run(40, k == 1);
     stories[k] = s.story();
   }
@@ -87,7 +92,9 @@ TEST(DiagnoseLinks, OneFlapIsHarmless) {
 TEST(DiagnoseLinks, HalfRate) {
   Scene s;
   s.text(kHealthyLinks);
-  s.text("series node_infiniband_rate_bytes_per_second sn1/node*/nic* : 0 5e10\nseries node_infiniband_rate_bytes_per_second sn1/node3/nic1 : 0 5e10 | 50 2.5e10");
+  s.text(
+      "series node_infiniband_rate_bytes_per_second sn1/node*/nic* : 0 5e10\nseries node_infiniband_rate_bytes_per_second sn1/node3/nic1 : "
+      "0 5e10 | 50 2.5e10");
   EXPECT_TRUE(s.run(49).empty()) << s.story();
   EXPECT_EQ(first(s, s.run(60)), "link_half_rate " + near_link(s, "sn1/node3/nic1")) << s.story();
 }
@@ -100,7 +107,9 @@ namespace {
 
 TEST(DiagnoseRoom, WarmsFromTheFourthMinuteAtTenSecondSampling) {
   Scene s;
-  s.text("series redfish_thermal_temperatures_reading_celsius sn1/node* every=10 : 0 23 ~0.01\nseries redfish_thermal_temperatures_reading_celsius sn1/node3 every=10 : 0 23 ~0.01 | 240 23>28.3@1000");
+  s.text(
+      "series redfish_thermal_temperatures_reading_celsius sn1/node* every=10 : 0 23 ~0.01\nseries "
+      "redfish_thermal_temperatures_reading_celsius sn1/node3 every=10 : 0 23 ~0.01 | 240 23>28.3@1000");
   auto d = s.run(1500);
   EXPECT_EQ(first(s, d), "inlet_temp_rise rack2") << s.story();
 }

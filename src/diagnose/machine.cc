@@ -50,11 +50,13 @@ const Part& Machine::part(std::string_view entity) const {
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
       std::string_view own = jobs_[j].job.name;
       if (own.starts_with("job/")) own = own.substr(4);
-      if (name.starts_with(own) && (name.size() == own.size() || name[own.size()] == ':' || name[own.size()] == '/')) p.job = static_cast<int>(j);
+      if (name.starts_with(own) && (name.size() == own.size() || name[own.size()] == ':' || name[own.size()] == '/'))
+        p.job = static_cast<int>(j);
     }
   } else if (snapshot_) {
     if (auto d = snapshot_->find_device(entity)) p.device = *d;
-    else if (auto port = snapshot_->find_port(entity)) p.port = *port, p.device = snapshot_->port(*port).device, p.link = snapshot_->port(*port).link;
+    else if (auto port = snapshot_->find_port(entity))
+      p.port = *port, p.device = snapshot_->port(*port).device, p.link = snapshot_->port(*port).link;
     else if (auto l = snapshot_->find_link(entity)) p.link = *l;
   }
   return parts_.emplace(std::string(entity), p).first->second;
@@ -141,7 +143,8 @@ const std::vector<DeviceId>& Machine::cards_of(DeviceId d) const {
     std::set<DeviceId> found;
     std::string local = snapshot_->name(d);
     for (const fabric::Domain& domain : snapshot_->domains()) {
-      bool power = domain.kind == fabric::DomainKind::kPower, cool = domain.kind == fabric::DomainKind::kCooling, rack = domain.kind == fabric::DomainKind::kRack;
+      bool power = domain.kind == fabric::DomainKind::kPower, cool = domain.kind == fabric::DomainKind::kCooling,
+           rack = domain.kind == fabric::DomainKind::kRack;
       if (!power && !cool && !rack) continue;
       bool member = std::binary_search(domain.members.begin(), domain.members.end(), d);
       // A CDU in a power domain is fed by it, it does not feed: only its own kind of domain counts.
@@ -227,7 +230,8 @@ const std::map<std::uint32_t, std::vector<GroupRef>>& Machine::link_groups() con
   }
   // A link taken out is on no route any more, yet its groups suffered from it: what used it before stands.
   for (const auto& [link, health] : snapshot_->link_overlay())
-    if (auto before = former_groups_.find(link.v); before != former_groups_.end() && !link_groups_->contains(link.v)) (*link_groups_)[link.v] = before->second;
+    if (auto before = former_groups_.find(link.v); before != former_groups_.end() && !link_groups_->contains(link.v))
+      (*link_groups_)[link.v] = before->second;
   return *link_groups_;
 }
 
@@ -235,8 +239,10 @@ std::vector<GroupRef> Machine::groups_of(const Part& p) const {
   std::set<GroupRef> out;
   if (!snapshot_) return {};
   if (p.job >= 0) {
-    for (std::size_t g = 0; g < jobs_[static_cast<std::size_t>(p.job)].placement.groups.size(); ++g) out.insert({p.job, static_cast<int>(g)});
-  } else if (p.link.ok() || (p.device.ok() && snapshot_->device(p.device).kind == DeviceKind::kSwitch) || (p.device.ok() && snapshot_->device(p.device).kind == DeviceKind::kNic)) {
+    for (std::size_t g = 0; g < jobs_[static_cast<std::size_t>(p.job)].placement.groups.size(); ++g)
+      out.insert({p.job, static_cast<int>(g)});
+  } else if (p.link.ok() || (p.device.ok() && snapshot_->device(p.device).kind == DeviceKind::kSwitch) ||
+             (p.device.ok() && snapshot_->device(p.device).kind == DeviceKind::kNic)) {
     std::vector<LinkId> links = p.link.ok() ? std::vector{p.link} : links_at(p.device);
     for (LinkId l : links) {
       const auto& map = link_groups();
@@ -248,7 +254,8 @@ std::vector<GroupRef> Machine::groups_of(const Part& p) const {
       if (!rank) continue;
       const auto& groups = jobs_[static_cast<std::size_t>(rank->first)].placement.groups;
       for (std::size_t g = 0; g < groups.size(); ++g)
-        if (std::find(groups[g].ranks.begin(), groups[g].ranks.end(), rank->second) != groups[g].ranks.end()) out.insert({rank->first, static_cast<int>(g)});
+        if (std::find(groups[g].ranks.begin(), groups[g].ranks.end(), rank->second) != groups[g].ranks.end())
+          out.insert({rank->first, static_cast<int>(g)});
     }
   }
   return {out.begin(), out.end()};

@@ -43,7 +43,7 @@ class Machine {
   const std::vector<RunningJob>& jobs() const { return jobs_; }
 
   const Part& part(std::string_view entity) const;
-  std::string name(const Part& part) const;      // canonical: link, port, device or job
+  std::string name(const Part& part) const;  // canonical: link, port, device or job
   // Being taken care of: out of service, cordoned or failed, itself or what it lies in.
   bool handled(const Part& part) const;
 

@@ -10,7 +10,7 @@
 
 namespace weft::diagnose {
 
-std::string_view tail_name(Tail tail);          // "none", "mean", "tail", "stop"
+std::string_view tail_name(Tail tail);  // "none", "mean", "tail", "stop"
 Json to_json(const Finding& finding);
 Json to_json(const Cause& cause);
 Json to_json(const Diagnosis& diagnosis);

@@ -48,7 +48,9 @@ class Scene {
     for (std::string_view line : split(lines, '\n')) {
       auto w = split_space(line);
       if (w.empty() || w[0].starts_with('#')) continue;
-      if (w[0] == "event") events_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), w.size() > 4 ? std::string(w[4]) : "", telemetry::Severity::kError, "", "test"});
+      if (w[0] == "event")
+        events_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), w.size() > 4 ? std::string(w[4]) : "",
+                           telemetry::Severity::kError, "", "test"});
       else if (w[0] == "fact") facts_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), std::string(w[4]), "test"});
       else if (w[0] == "series") add_series(w);
       else ADD_FAILURE() << "unknown line: " << line;
@@ -64,7 +66,9 @@ class Scene {
         if (e.at > at(now_ - 1) && e.at <= at(now_)) batch.events.push_back(e);
       for (const auto& f : facts_)
         if (f.at > at(now_ - 1) && f.at <= at(now_)) batch.facts.push_back(f);
-      if (shuffle) std::reverse(batch.samples.begin(), batch.samples.end()), std::reverse(batch.events.begin(), batch.events.end()), std::reverse(batch.facts.begin(), batch.facts.end());
+      if (shuffle)
+        std::reverse(batch.samples.begin(), batch.samples.end()), std::reverse(batch.events.begin(), batch.events.end()),
+            std::reverse(batch.facts.begin(), batch.facts.end());
       diagnoser_.ingest(batch);
       last_ = &diagnoser_.evaluate(at(now_));
       if (!first_seen_ && !last_->empty()) first_seen_ = now_;

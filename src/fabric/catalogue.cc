@@ -14,7 +14,8 @@ Status quantity(const Yaml& from, std::string_view key, std::string_view unit, a
 }
 
 Result<DeviceModel> read(const std::string& name, const Yaml& y) {
-  WEFT_TRY(y.only({"bf16", "fp8", "memory", "memory_bandwidth", "power", "idle_power", "port_latency", "buffer", "ports", "in_network_reduction", "cooling", "source"}));
+  WEFT_TRY(y.only({"bf16", "fp8", "memory", "memory_bandwidth", "power", "idle_power", "port_latency", "buffer", "ports",
+                   "in_network_reduction", "cooling", "source"}));
   DeviceModel m;
   m.name = name;
   WEFT_TRY(quantity(y, "bf16", "FLOP/s", m.bf16));
@@ -48,12 +49,17 @@ Result<DeviceModel> find(const std::string& path, const char* what, const std::s
   if (yaml.has(name)) return read(name, yaml.get(name));
   std::string known;
   for (const auto& [key, value] : yaml.entries()) known += (known.empty() ? "" : ", ") + key;
-  return fail(ErrorKind::kNotFound, std::string("no ") + what + " '" + name + "' in the catalogue; known: " + known + "; or describe it under 'models:'");
+  return fail(ErrorKind::kNotFound,
+              std::string("no ") + what + " '" + name + "' in the catalogue; known: " + known + "; or describe it under 'models:'");
 }
 
 }  // namespace
 
-Result<DeviceModel> card_model(const std::string& name, const Yaml& site_models) { return find("data/catalogue/cards.yaml", "card", name, site_models); }
-Result<DeviceModel> switch_model(const std::string& name, const Yaml& site_models) { return find("data/catalogue/switches.yaml", "switch", name, site_models); }
+Result<DeviceModel> card_model(const std::string& name, const Yaml& site_models) {
+  return find("data/catalogue/cards.yaml", "card", name, site_models);
+}
+Result<DeviceModel> switch_model(const std::string& name, const Yaml& site_models) {
+  return find("data/catalogue/switches.yaml", "switch", name, site_models);
+}
 
 }  // namespace weft::fabric

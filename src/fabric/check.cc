@@ -17,7 +17,8 @@ namespace {
 // Bands of heat per rack. Disagreeing sources (IDC Magazine 25-35 kW, Factryze ~30 kW, OCP halls at 20 kW) put the end of plain air between 20 and 35.
 constexpr double kAirKw = 20, kAirHardKw = 35, kRearDoorKw = 50;
 constexpr double kLitresPerMinutePerKw = 1.5;  // OCP guidance for about 10 K rise, as cited by ProphetStor
-constexpr const char* kBandsSource = "OCP 20 kW hall positions; air to about 35 kW with care (intelligentdatacentres.com); liquid above 50 kW";
+constexpr const char* kBandsSource =
+    "OCP 20 kW hall positions; air to about 35 kW with care (intelligentdatacentres.com); liquid above 50 kW";
 
 class Results {
  public:
@@ -59,14 +60,20 @@ void cable_length(const Snapshot& s, const Media& media, Results& r) {
     auto lane = media.lane_of(BitsPerSecond(rate));
     const MediumLimit* limit = lane ? media.limit(medium, *lane) : nullptr;
     if (medium == Medium::kUnknown || length < 0) {
-      r.add("cable-length", Verdict::kUnknown, entity, medium == Medium::kUnknown ? "medium not known: give 'medium' in the site file" : what + ": length not known: give 'length' in the site file");
+      r.add("cable-length", Verdict::kUnknown, entity,
+            medium == Medium::kUnknown ? "medium not known: give 'medium' in the site file"
+                                       : what + ": length not known: give 'length' in the site file");
     } else if (!limit) {
-      r.add("cable-length", Verdict::kUnknown, entity, fmt::format("{}: the media catalogue has no reach for this {}", what, lane ? "lane rate" : "link rate"));
+      r.add("cable-length", Verdict::kUnknown, entity,
+            fmt::format("{}: the media catalogue has no reach for this {}", what, lane ? "lane rate" : "link rate"));
     } else if (static_cast<double>(length) > limit->reach.value() + 1e-6) {
       const MediumLimit* other = nullptr;
       for (Medium m : {Medium::kAcc, Medium::kAec, Medium::kAoc, Medium::kOptical})
         if (const MediumLimit* x = media.limit(m, *lane); x && !other && static_cast<double>(length) <= x->reach.value()) other = x;
-      r.add("cable-length", Verdict::kFail, entity, fmt::format("{} of {:g} m is longer than the {:g} m this lane rate ({}) reaches; {}", what, length, limit->reach.value(), human(*lane), other ? fmt::format("use {}", medium_name(other->medium)) : "place the ends closer together"), limit->source);
+      r.add("cable-length", Verdict::kFail, entity,
+            fmt::format("{} of {:g} m is longer than the {:g} m this lane rate ({}) reaches; {}", what, length, limit->reach.value(),
+                        human(*lane), other ? fmt::format("use {}", medium_name(other->medium)) : "place the ends closer together"),
+            limit->source);
     } else {
       good += links;
     }
@@ -80,7 +87,9 @@ void ports(const Snapshot& s, Results& r) {
     const DeviceModel* m = s.model_of(sw);
     if (!m || m->ports == 0) continue;
     auto used = s.ports_of(sw).size();
-    if (used > static_cast<std::size_t>(m->ports)) r.add("switch-ports", Verdict::kFail, s.name(sw), fmt::format("{} ports are used, a {} has {}: add switches or take a larger one", used, m->name, m->ports), m->source);
+    if (used > static_cast<std::size_t>(m->ports))
+      r.add("switch-ports", Verdict::kFail, s.name(sw),
+            fmt::format("{} ports are used, a {} has {}: add switches or take a larger one", used, m->name, m->ports), m->source);
     else ++good;
   }
   if (good > 0) r.add("switch-ports", Verdict::kOk, "", fmt::format("{} switches have the ports they need", good));
@@ -107,17 +116,29 @@ void power_and_cooling(const Snapshot& s, Results& r) {
       continue;
     }
     if (p.cooling.empty()) {
-      r.add("rack-cooling", kw > kRearDoorKw ? Verdict::kFail : Verdict::kUnknown, name, fmt::format("{}; cooling not known: give 'cooling: air, rear-door or liquid'{}", load, kw > kRearDoorKw ? " (above 50 kW only liquid will do)" : ""), kBandsSource);
+      r.add("rack-cooling", kw > kRearDoorKw ? Verdict::kFail : Verdict::kUnknown, name,
+            fmt::format("{}; cooling not known: give 'cooling: air, rear-door or liquid'{}", load,
+                        kw > kRearDoorKw ? " (above 50 kW only liquid will do)" : ""),
+            kBandsSource);
     } else if (liquid) {
-      r.add("rack-cooling", Verdict::kOk, name, kw > kAirKw ? load + ", more than the 20 kW of plain air; liquid-cooled" : load + ", liquid-cooled", kBandsSource);
+      r.add("rack-cooling", Verdict::kOk, name,
+            kw > kAirKw ? load + ", more than the 20 kW of plain air; liquid-cooled" : load + ", liquid-cooled", kBandsSource);
     } else if (kw > kRearDoorKw) {
-      r.add("rack-cooling", Verdict::kFail, name, load + " needs liquid cooling (more than 50 kW); spread the nodes or change the cooling", kBandsSource);
+      r.add("rack-cooling", Verdict::kFail, name, load + " needs liquid cooling (more than 50 kW); spread the nodes or change the cooling",
+            kBandsSource);
     } else if (kw > kAirHardKw) {
-      r.add("rack-cooling", door ? Verdict::kOk : Verdict::kFail, name, load + (door ? ", rear-door heat exchanger" : " is too much for air (35 to 50 kW needs a rear-door heat exchanger); spread the nodes or change the cooling"), kBandsSource);
+      r.add("rack-cooling", door ? Verdict::kOk : Verdict::kFail, name,
+            load + (door ? ", rear-door heat exchanger"
+                         : " is too much for air (35 to 50 kW needs a rear-door heat exchanger); spread the nodes or change the cooling"),
+            kBandsSource);
     } else if (kw > kAirKw && !door) {
-      r.add("rack-cooling", Verdict::kWarning, name, load + " by air is in the doubtful band of 20 to 35 kW: check air flow and inlet temperature, or spread the nodes", kBandsSource);
+      r.add("rack-cooling", Verdict::kWarning, name,
+            load + " by air is in the doubtful band of 20 to 35 kW: check air flow and inlet temperature, or spread the nodes",
+            kBandsSource);
     } else {
-      r.add("rack-cooling", at_least.empty() ? Verdict::kOk : Verdict::kUnknown, name, load + " by " + p.cooling + (at_least.empty() ? "" : ": some parts have no power figure, give 'host_power' or 'rack_power'"), kBandsSource);
+      r.add("rack-cooling", at_least.empty() ? Verdict::kOk : Verdict::kUnknown, name,
+            load + " by " + p.cooling + (at_least.empty() ? "" : ": some parts have no power figure, give 'host_power' or 'rack_power'"),
+            kBandsSource);
     }
     if (liquid) {
       if (auto at = cdu_of.find(p.rack.v); at != cdu_of.end()) heat[at->second.v] += kw;
@@ -136,9 +157,15 @@ void power_and_cooling(const Snapshot& s, Results& r) {
       }
     if (count == 0) continue;
     if (!known) r.add("rack-power", Verdict::kUnknown, name, "power of the shelves not known: give 'shelf_power'");
-    else if (kw > shelves) r.add("rack-power", Verdict::kFail, name, fmt::format("{} is more than its {} shelves deliver ({:.0f} kW): add shelves", load, count, shelves));
-    else if (kw > shelves - largest) r.add("rack-power", Verdict::kWarning, name, fmt::format("{} with one of {} shelves lost leaves {:.0f} kW: no redundancy", load, count, shelves - largest));
-    else r.add("rack-power", Verdict::kOk, name, fmt::format("{} of {:.0f} kW, still enough with one of {} shelves lost", load, shelves, count));
+    else if (kw > shelves)
+      r.add("rack-power", Verdict::kFail, name,
+            fmt::format("{} is more than its {} shelves deliver ({:.0f} kW): add shelves", load, count, shelves));
+    else if (kw > shelves - largest)
+      r.add("rack-power", Verdict::kWarning, name,
+            fmt::format("{} with one of {} shelves lost leaves {:.0f} kW: no redundancy", load, count, shelves - largest));
+    else
+      r.add("rack-power", Verdict::kOk, name,
+            fmt::format("{} of {:.0f} kW, still enough with one of {} shelves lost", load, shelves, count));
   }
   for (const auto& [id, kw] : heat) {
     DeviceId cdu{id};
@@ -146,8 +173,11 @@ void power_and_cooling(const Snapshot& s, Results& r) {
     std::size_t pumps = 0;
     for (DeviceId c : s.children(cdu)) pumps += s.device(c).kind == DeviceKind::kPump;
     std::string flow = fmt::format("{:.1f} kW of heat, about {:.0f} L/min at 1.5 L/min per kW", kw, kw * kLitresPerMinutePerKw);
-    if (m && m->power && kw * 1000 > m->power->value()) r.add("coolant", Verdict::kFail, s.name(cdu), fmt::format("{}, more than its {:.0f} kW: add a unit", flow, m->power->value() / 1000), "OCP, 1.25-2.0 L/min per kW");
-    else if (pumps < 2) r.add("coolant", Verdict::kWarning, s.name(cdu), flow + ", one pump: its failure stops the coolant", "OCP, 1.25-2.0 L/min per kW");
+    if (m && m->power && kw * 1000 > m->power->value())
+      r.add("coolant", Verdict::kFail, s.name(cdu), fmt::format("{}, more than its {:.0f} kW: add a unit", flow, m->power->value() / 1000),
+            "OCP, 1.25-2.0 L/min per kW");
+    else if (pumps < 2)
+      r.add("coolant", Verdict::kWarning, s.name(cdu), flow + ", one pump: its failure stops the coolant", "OCP, 1.25-2.0 L/min per kW");
     else r.add("coolant", Verdict::kOk, s.name(cdu), fmt::format("{}, {} pumps", flow, pumps), "OCP, 1.25-2.0 L/min per kW");
   }
 }
@@ -158,12 +188,18 @@ void management(const Snapshot& s, Results& r) {
     const Link& l = s.link(LinkId{i});
     if (!(l.networks & bit(Network::kManagement))) continue;
     ++links;
-    if (l.networks != bit(Network::kManagement)) r.add("management-isolation", Verdict::kFail, s.name(LinkId{i}), "a link carries management and business traffic: give management its own network"), ++before;
+    if (l.networks != bit(Network::kManagement))
+      r.add("management-isolation", Verdict::kFail, s.name(LinkId{i}),
+            "a link carries management and business traffic: give management its own network"),
+          ++before;
   }
   for (DeviceId sw : s.of_kind(DeviceKind::kSwitch)) {
     NetworkSet all = 0;
     for (PortId p : s.ports_of(sw)) all |= s.port(p).networks;
-    if ((all & bit(Network::kManagement)) && all != bit(Network::kManagement)) r.add("management-isolation", Verdict::kFail, s.name(sw), "a switch carries management and business networks: its failure or overload takes both; use a switch of its own"), ++before;
+    if ((all & bit(Network::kManagement)) && all != bit(Network::kManagement))
+      r.add("management-isolation", Verdict::kFail, s.name(sw),
+            "a switch carries management and business networks: its failure or overload takes both; use a switch of its own"),
+          ++before;
   }
   std::size_t without = 0;
   DeviceId first;
@@ -174,13 +210,18 @@ void management(const Snapshot& s, Results& r) {
   }
   if (links == 0) r.add("management-isolation", Verdict::kUnknown, "", "the site describes no management network: give 'management:'");
   else if (before == 0) r.add("management-isolation", Verdict::kOk, "", fmt::format("{} management links, apart from all others", links));
-  if (links > 0 && without > 0) r.add("management-isolation", Verdict::kWarning, s.name(first), fmt::format("{} nodes without a management port", without));
+  if (links > 0 && without > 0)
+    r.add("management-isolation", Verdict::kWarning, s.name(first), fmt::format("{} nodes without a management port", without));
 }
 
 void reachability(const Snapshot& s, Results& r) {
   auto say = [&](const Reach& x, const std::string& entity, std::string_view network) {
     if (x.unreachable_pairs > 0)
-      r.add("reachability", Verdict::kFail, entity, fmt::format("{} of {} pairs cannot reach each other on {}{}", x.unreachable_pairs, x.end_points * (x.end_points - 1) / 2, network, x.example_a.ok() && x.example_b.ok() ? fmt::format(", for example {} and {}", s.name(x.example_a), s.name(x.example_b)) : ""));
+      r.add("reachability", Verdict::kFail, entity,
+            fmt::format(
+                "{} of {} pairs cannot reach each other on {}{}", x.unreachable_pairs, x.end_points * (x.end_points - 1) / 2, network,
+                x.example_a.ok() && x.example_b.ok() ? fmt::format(", for example {} and {}", s.name(x.example_a), s.name(x.example_b))
+                                                     : ""));
   };
   std::size_t domains = 0, unknown = 0;
   Reachability scale_up(s, Network::kScaleUp);
@@ -224,11 +265,16 @@ void tiers(const Snapshot& s, Results& r) {
       if (int l = routes.length(card, d.members[0], Network::kScaleUp); l > 0) ++lengths[l];
     if (lengths.empty()) continue;
     if (lengths.size() == 1) {
-      r.add("domain-tiers", Verdict::kOk, d.name, fmt::format("all {} cards are equally far apart ({} links)", d.members.size(), lengths.begin()->first));
+      r.add("domain-tiers", Verdict::kOk, d.name,
+            fmt::format("all {} cards are equally far apart ({} links)", d.members.size(), lengths.begin()->first));
     } else if (direct) {
-      r.add("domain-tiers", Verdict::kOk, d.name, fmt::format("direct network: cards are 1 to {} links apart; place groups on neighbours", lengths.rbegin()->first));
+      r.add("domain-tiers", Verdict::kOk, d.name,
+            fmt::format("direct network: cards are 1 to {} links apart; place groups on neighbours", lengths.rbegin()->first));
     } else {
-      r.add("domain-tiers", Verdict::kWarning, d.name, fmt::format("one domain over {} switch tiers: {} cards are {} links apart, the others {}; groups that talk most should stay within {}", lengths.size(), lengths.begin()->second + 1, lengths.begin()->first, lengths.rbegin()->first, lengths.begin()->second + 1));
+      r.add("domain-tiers", Verdict::kWarning, d.name,
+            fmt::format(
+                "one domain over {} switch tiers: {} cards are {} links apart, the others {}; groups that talk most should stay within {}",
+                lengths.size(), lengths.begin()->second + 1, lengths.begin()->first, lengths.rbegin()->first, lengths.begin()->second + 1));
     }
   }
 }
@@ -264,9 +310,14 @@ Report to_report(const std::vector<CheckResult>& results, const Snapshot& site) 
   Section s;
   std::map<Verdict, std::size_t> n;
   for (const CheckResult& r : results) ++n[r.verdict];
-  s.facts = {{"failed", fmt::format("{}", n[Verdict::kFail])}, {"warnings", fmt::format("{}", n[Verdict::kWarning])}, {"unknown", fmt::format("{}", n[Verdict::kUnknown])}, {"ok", fmt::format("{}", n[Verdict::kOk])}};
+  s.facts = {{"failed", fmt::format("{}", n[Verdict::kFail])},
+             {"warnings", fmt::format("{}", n[Verdict::kWarning])},
+             {"unknown", fmt::format("{}", n[Verdict::kUnknown])},
+             {"ok", fmt::format("{}", n[Verdict::kOk])}};
   Table t{"", {{"rule"}, {"result"}, {"where"}, {"what"}}, {}};
-  for (const CheckResult& r : results) t.rows.push_back({r.rule, std::string(verdict_name(r.verdict)), r.entity.empty() ? "site" : r.entity, r.message + (r.source.empty() || r.verdict == Verdict::kOk ? "" : " [" + r.source + "]")});
+  for (const CheckResult& r : results)
+    t.rows.push_back({r.rule, std::string(verdict_name(r.verdict)), r.entity.empty() ? "site" : r.entity,
+                      r.message + (r.source.empty() || r.verdict == Verdict::kOk ? "" : " [" + r.source + "]")});
   s.tables.push_back(t);
   out.sections.push_back(s);
   return out;
@@ -277,7 +328,9 @@ Json to_json(const std::vector<CheckResult>& results, const Snapshot& site) {
   j["site"] = site.site_name();
   j["passed"] = passed(results);
   j["results"] = Json::array();
-  for (const CheckResult& r : results) j["results"].push_back({{"rule", r.rule}, {"verdict", verdict_name(r.verdict)}, {"entity", r.entity}, {"message", r.message}, {"source", r.source}});
+  for (const CheckResult& r : results)
+    j["results"].push_back(
+        {{"rule", r.rule}, {"verdict", verdict_name(r.verdict)}, {"entity", r.entity}, {"message", r.message}, {"source", r.source}});
   return j;
 }
 

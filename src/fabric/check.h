@@ -15,7 +15,7 @@ enum class Verdict { kOk, kUnknown, kWarning, kFail };
 std::string_view verdict_name(Verdict v);
 
 struct CheckResult {
-  std::string rule;     // "cable-length"
+  std::string rule;  // "cable-length"
   Verdict verdict;
   std::string entity;   // "rack2", "cable/C0417"; "" = the site
   std::string message;  // what, and what to do

@@ -31,20 +31,22 @@ CheckResult worst(const Snapshot& s, const std::string& rule) {
   return out;
 }
 std::string rack(int nodes, const std::string& extra) {
-  return "models: {X: {power: 1000 W}}\nsupernodes:\n  - {nodes: " + std::to_string(nodes) + ", cards_per_node: 8, card: X, racks: [" + std::to_string(nodes) + "], host_power: 2 kW" + extra + "}\n";
+  return "models: {X: {power: 1000 W}}\nsupernodes:\n  - {nodes: " + std::to_string(nodes) + ", cards_per_node: 8, card: X, racks: [" +
+         std::to_string(nodes) + "], host_power: 2 kW" + extra + "}\n";
 }
 
 TEST(FabricCheck, HeatOfARackByBands) {
-  EXPECT_EQ(worst(site(rack(2, ", cooling: air")), "rack-cooling").verdict, Verdict::kOk);        // 20 kW: at the limit
-  EXPECT_EQ(worst(site(rack(3, ", cooling: air")), "rack-cooling").verdict, Verdict::kWarning);   // 30 kW
+  EXPECT_EQ(worst(site(rack(2, ", cooling: air")), "rack-cooling").verdict, Verdict::kOk);       // 20 kW: at the limit
+  EXPECT_EQ(worst(site(rack(3, ", cooling: air")), "rack-cooling").verdict, Verdict::kWarning);  // 30 kW
   EXPECT_EQ(worst(site(rack(3, ", cooling: rear-door")), "rack-cooling").verdict, Verdict::kOk);
-  EXPECT_EQ(worst(site(rack(4, ", cooling: air")), "rack-cooling").verdict, Verdict::kFail);      // 40 kW
+  EXPECT_EQ(worst(site(rack(4, ", cooling: air")), "rack-cooling").verdict, Verdict::kFail);  // 40 kW
   EXPECT_EQ(worst(site(rack(4, ", cooling: rear-door")), "rack-cooling").verdict, Verdict::kOk);
   EXPECT_EQ(worst(site(rack(6, ", cooling: rear-door")), "rack-cooling").verdict, Verdict::kFail);  // 60 kW
   EXPECT_EQ(worst(site(rack(6, ", cooling: liquid")), "rack-cooling").verdict, Verdict::kOk);
-  EXPECT_EQ(worst(site(rack(6, ", cooling: liquid")), "coolant").verdict, Verdict::kWarning);     // no coolant unit
-  EXPECT_EQ(worst(site(rack(1, "")), "rack-cooling").verdict, Verdict::kUnknown);                 // cooling not said
-  EXPECT_EQ(worst(site("supernodes:\n  - {nodes: 1, cards_per_node: 8, racks: [1], cooling: air}\n"), "rack-cooling").verdict, Verdict::kUnknown);  // power not said
+  EXPECT_EQ(worst(site(rack(6, ", cooling: liquid")), "coolant").verdict, Verdict::kWarning);  // no coolant unit
+  EXPECT_EQ(worst(site(rack(1, "")), "rack-cooling").verdict, Verdict::kUnknown);              // cooling not said
+  EXPECT_EQ(worst(site("supernodes:\n  - {nodes: 1, cards_per_node: 8, racks: [1], cooling: air}\n"), "rack-cooling").verdict,
+            Verdict::kUnknown);  // power not said
 }
 
 TEST(FabricCheck, ShelvesWithOneMissing) {
@@ -55,18 +57,25 @@ TEST(FabricCheck, ShelvesWithOneMissing) {
 }
 
 TEST(FabricCheck, CopperIsShortAtHighLaneRates) {
-  auto link = [](const std::string& how) { return site("supernodes:\n  - {nodes: 2, cards_per_node: 1}\nscale_out: {topology: leaf_spine, leaves: 1, trunk_medium: dac, trunk_length: 1 m, " + how + "}\n"); };
+  auto link = [](const std::string& how) {
+    return site(
+        "supernodes:\n  - {nodes: 2, cards_per_node: 1}\nscale_out: {topology: leaf_spine, leaves: 1, trunk_medium: dac, trunk_length: 1 "
+        "m, " +
+        how + "}\n");
+  };
   EXPECT_EQ(worst(link("rate: 400G, medium: dac, length: 2 m"), "cable-length").verdict, Verdict::kOk);
   CheckResult r = worst(link("rate: 400G, medium: dac, length: 3 m"), "cable-length");
   EXPECT_EQ(r.verdict, Verdict::kFail);
-  EXPECT_NE(r.message.find("dac at 400 Gb/s of 3 m is longer than the 2 m this lane rate (100 Gb/s) reaches; use acc"), std::string::npos) << r.message;
+  EXPECT_NE(r.message.find("dac at 400 Gb/s of 3 m is longer than the 2 m this lane rate (100 Gb/s) reaches; use acc"), std::string::npos)
+      << r.message;
   EXPECT_NE(r.source.find("MCP4Y10"), std::string::npos);
   EXPECT_EQ(worst(link("rate: 100G, medium: dac, length: 3 m"), "cable-length").verdict, Verdict::kOk);
   EXPECT_EQ(worst(link("rate: 400G, medium: dac"), "cable-length").verdict, Verdict::kUnknown);
 }
 
 TEST(FabricCheck, ManagementSharesNothing) {
-  std::string base = "supernodes:\n  - {nodes: 2, cards_per_node: 1}\nscale_out: {topology: leaf_spine, leaves: 1, rate: 400G}\nmanagement: {rate: 1G";
+  std::string base =
+      "supernodes:\n  - {nodes: 2, cards_per_node: 1}\nscale_out: {topology: leaf_spine, leaves: 1, rate: 400G}\nmanagement: {rate: 1G";
   EXPECT_EQ(worst(site(base + "}\n"), "management-isolation").verdict, Verdict::kOk);
   CheckResult r = worst(site(base + ", shared_with: storage}\n"), "management-isolation");
   EXPECT_EQ(r.verdict, Verdict::kFail);
@@ -74,7 +83,9 @@ TEST(FabricCheck, ManagementSharesNothing) {
 }
 
 TEST(FabricCheck, SwitchWithTooManyCables) {
-  CheckResult r = worst(site("models: {S: {ports: 4}}\nsupernodes:\n  - {nodes: 1, cards_per_node: 8, scale_up: {topology: switched, rate: 100G, switch: S}}\n"), "switch-ports");
+  CheckResult r = worst(site("models: {S: {ports: 4}}\nsupernodes:\n  - {nodes: 1, cards_per_node: 8, scale_up: {topology: switched, rate: "
+                             "100G, switch: S}}\n"),
+                        "switch-ports");
   EXPECT_EQ(r.verdict, Verdict::kFail);
   EXPECT_NE(r.message.find("8 ports are used, a S has 4"), std::string::npos);
 }
@@ -129,8 +140,9 @@ TEST(FabricCount, CablesOpticsAndPower) {
   ASSERT_EQ(c->racks.size(), 3u);
   EXPECT_EQ(c->racks[0].cards, 16u);
   EXPECT_NEAR(c->racks[0].parts.value(), 2 * c->racks[1].parts.value(), 1e-6);  // two nodes and one
-  EXPECT_GE(c->racks[0].parts.value(), 2 * 10200.0);  // two nodes of 10.2 kW, and switches
-  auto tree = count(site("supernodes:\n  - {nodes: 4, cards_per_node: 4, scale_up: {topology: clos2, rate: 100G, uplinks: 2, cores: 1}}\n"));
+  EXPECT_GE(c->racks[0].parts.value(), 2 * 10200.0);                            // two nodes of 10.2 kW, and switches
+  auto tree =
+      count(site("supernodes:\n  - {nodes: 4, cards_per_node: 4, scale_up: {topology: clos2, rate: 100G, uplinks: 2, cores: 1}}\n"));
   ASSERT_TRUE(tree.has_value());
   EXPECT_DOUBLE_EQ(tree->networks.at(0).oversubscription, 2);
   EXPECT_DOUBLE_EQ(tree->networks.at(0).bisection.value(), 2 * 2 * 100e9);
@@ -138,7 +150,8 @@ TEST(FabricCount, CablesOpticsAndPower) {
 
 TEST(FabricGrowth, NamesWhatChanges) {
   std::string up = ", cards_per_node: 4, racks: [2], scale_up: {topology: clos2, rate: 100G, uplinks: 4, cores: ";
-  Snapshot small = site("supernodes:\n  - {nodes: 2" + up + "2}}\n"), large = site("supernodes:\n  - {nodes: 4" + up + "2}}\n"), other = site("supernodes:\n  - {nodes: 2" + up + "1}}\n");
+  Snapshot small = site("supernodes:\n  - {nodes: 2" + up + "2}}\n"), large = site("supernodes:\n  - {nodes: 4" + up + "2}}\n"),
+           other = site("supernodes:\n  - {nodes: 2" + up + "1}}\n");
   std::vector<CardGroup> groups{{"job", {small.cards()[0], small.cards()[4]}}};
   Growth same = grow(small, small, groups);
   EXPECT_TRUE(same.same());
@@ -152,7 +165,8 @@ TEST(FabricGrowth, NamesWhatChanges) {
   bool hbd = false;
   for (const DomainChange& d : more.domains) hbd = hbd || (d.kind == DomainKind::kHbd && d.before == 8 && d.after == 16);
   EXPECT_TRUE(hbd);
-  EXPECT_NE(std::find(more.measure_again.begin(), more.measure_again.end(), "all-reduce and all-to-all inside sn1: its members changed"), more.measure_again.end());
+  EXPECT_NE(std::find(more.measure_again.begin(), more.measure_again.end(), "all-reduce and all-to-all inside sn1: its members changed"),
+            more.measure_again.end());
   Growth recabled = grow(small, other, groups);
   EXPECT_FALSE(recabled.recabled.empty());
   EXPECT_EQ(recabled.groups[0].changed, 2u);

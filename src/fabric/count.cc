@@ -30,7 +30,8 @@ void add_oversubscription(const Snapshot& s, std::span<const DeviceId> switches,
   if (unknown || tiers.empty()) return;
   out.oversubscription = 1;
   for (const auto& [tier, rates] : tiers)
-    if (rates.second > 0 && rates.first / rates.second > out.oversubscription) out.oversubscription = rates.first / rates.second, out.oversubscribed_tier = tier;
+    if (rates.second > 0 && rates.first / rates.second > out.oversubscription)
+      out.oversubscription = rates.first / rates.second, out.oversubscribed_tier = tier;
 }
 
 // One network, or the part of it that the given end points touch.
@@ -120,7 +121,8 @@ std::vector<RackPower> rack_power(const Snapshot& s) {
       }
     for (std::size_t i : racks) nodes += out[i].nodes;
     for (std::size_t i : racks)
-      if (nodes > 0) out[i].parts += Watts(watts * static_cast<double>(out[i].nodes) / static_cast<double>(nodes)), out[i].unknown_parts += unknown > 0;
+      if (nodes > 0)
+        out[i].parts += Watts(watts * static_cast<double>(out[i].nodes) / static_cast<double>(nodes)), out[i].unknown_parts += unknown > 0;
   }
   return out;
 }
@@ -129,7 +131,8 @@ Result<Count> count(const Snapshot& s) {
   WEFT_ASSIGN(Media media, Media::built_in());
   Count c;
   for (int k = 0; k <= static_cast<int>(DeviceKind::kOcs); ++k)
-    if (std::size_t n = s.of_kind(static_cast<DeviceKind>(k)).size(); n > 0 && k != 0) c.devices.emplace_back(static_cast<DeviceKind>(k), n);
+    if (std::size_t n = s.of_kind(static_cast<DeviceKind>(k)).size(); n > 0 && k != 0)
+      c.devices.emplace_back(static_cast<DeviceKind>(k), n);
   c.ports = s.port_count();
   for (const Port& p : s.ports()) c.free_ports += !p.link.ok();
   c.links = s.link_count();

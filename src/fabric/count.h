@@ -13,28 +13,28 @@
 namespace weft::fabric {
 
 struct NetworkCount {
-  std::string name;                 // "scale-up", or "scale-up of sn1" where domains are alike: the first stands for all
+  std::string name;  // "scale-up", or "scale-up of sn1" where domains are alike: the first stands for all
   Network network;
-  std::size_t same = 1;             // domains alike
+  std::size_t same = 1;  // domains alike
   std::size_t end_points = 0, switches = 0, links = 0, spare_links = 0;
-  BitsPerSecond injection{0};       // of all end points, one direction; 0 = not known
-  BitsPerSecond bisection{0};       // one direction, between halves; 0 = not known or not connected
-  double oversubscription = 0;      // bandwidth down over up, worst tier; 1 = non-blocking; 0 = no tiers or not known
+  BitsPerSecond injection{0};   // of all end points, one direction; 0 = not known
+  BitsPerSecond bisection{0};   // one direction, between halves; 0 = not known or not connected
+  double oversubscription = 0;  // bandwidth down over up, worst tier; 1 = non-blocking; 0 = no tiers or not known
   int oversubscribed_tier = -1;
 };
 struct CableCount {
   Medium medium;
-  double length_m;                  // < 0 not known
-  BitsPerSecond rate;               // of one link in it
+  double length_m;     // < 0 not known
+  BitsPerSecond rate;  // of one link in it
   std::size_t cables = 0, links = 0;
 };
 struct RackPower {
   DeviceId rack;
   std::size_t nodes = 0, cards = 0;
-  Known<Watts> rated;               // as the site file says
-  Watts parts{0};                   // sum over parts whose power is known
-  std::size_t unknown_parts = 0;    // cards, hosts and switches without a figure
-  std::string cooling;              // "" not known
+  Known<Watts> rated;             // as the site file says
+  Watts parts{0};                 // sum over parts whose power is known
+  std::size_t unknown_parts = 0;  // cards, hosts and switches without a figure
+  std::string cooling;            // "" not known
   Watts least() const { return rated ? std::max(*rated, parts) : parts; }
 };
 struct Count {

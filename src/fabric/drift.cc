@@ -25,7 +25,9 @@ struct Finder {
   const Observed& o;
   Drift out;
 
-  void add(DriftKind kind, std::vector<std::string> entities, std::string text, int explains = 1) { out.items.push_back({kind, std::move(entities), std::move(text), explains}); }
+  void add(DriftKind kind, std::vector<std::string> entities, std::string text, int explains = 1) {
+    out.items.push_back({kind, std::move(entities), std::move(text), explains});
+  }
 
   // ---- a tree of named switches and nodes: who is cabled to whom ------------------------------------------------------------------
   // Ends are nodes and switches; the NIC between them is not named by such sources.
@@ -35,9 +37,14 @@ struct Finder {
     std::map<Pair, Origin> observed;
     for (std::uint32_t d = 0; d < o.devices.size(); ++d) {
       const std::string& foreign = o.devices[d].name;
-      if (auto found = s.find_device(foreign); found && (s.device(*found).kind == DeviceKind::kNode || s.device(*found).kind == DeviceKind::kSwitch)) intended_name[foreign] = s.name(*found), seen.insert(s.name(*found));
+      if (auto found = s.find_device(foreign);
+          found && (s.device(*found).kind == DeviceKind::kNode || s.device(*found).kind == DeviceKind::kSwitch))
+        intended_name[foreign] = s.name(*found), seen.insert(s.name(*found));
     }
-    if (intended_name.empty()) return fail(ErrorKind::kNotFound, fmt::format("none of the {} names of {} is a node or switch of site {} (host names belong under node_names: or aliases:)", o.devices.size(), o.files[0], s.site_name()));
+    if (intended_name.empty())
+      return fail(ErrorKind::kNotFound,
+                  fmt::format("none of the {} names of {} is a node or switch of site {} (host names belong under node_names: or aliases:)",
+                              o.devices.size(), o.files[0], s.site_name()));
     auto name = [&](std::uint32_t d) {
       auto it = intended_name.find(o.devices[d].name);
       return it == intended_name.end() ? o.devices[d].name : it->second;
@@ -86,7 +93,10 @@ struct Finder {
     std::map<std::string, std::set<std::string>> lacks, has;
     for (const Pair& p : missing) lacks[p.first].insert(p.second), lacks[p.second].insert(p.first);
     for (const Pair& p : extra) has[p.first].insert(p.second), has[p.second].insert(p.first);
-    auto switch_like = [&](const std::string& d) { auto f = s.find_device(d); return f && s.device(*f).kind == DeviceKind::kSwitch; };
+    auto switch_like = [&](const std::string& d) {
+      auto f = s.find_device(d);
+      return f && s.device(*f).kind == DeviceKind::kSwitch;
+    };
     for (bool nodes : {true, false})  // nodes are exchanged more often than switches; either reading explains the same four
       for (const auto& [a, lacking] : std::map(lacks)) {
         if (switch_like(a) == nodes) continue;
@@ -97,7 +107,10 @@ struct Finder {
             if (done || !extra.contains(pair_of(a, y))) continue;
             for (const std::string& b : std::set(has[x])) {  // b stands where a should
               if (b == a || !extra.contains(pair_of(b, x)) || !missing.contains(pair_of(b, y))) continue;
-              add(DriftKind::kSwapped, {a, b}, fmt::format("{} and {} are swapped: {} belongs to {} and {} to {} ({})", a, b, a, x, b, y, o.place(observed[pair_of(a, y)])), 4);
+              add(DriftKind::kSwapped, {a, b},
+                  fmt::format("{} and {} are swapped: {} belongs to {} and {} to {} ({})", a, b, a, x, b, y,
+                              o.place(observed[pair_of(a, y)])),
+                  4);
               missing.erase(pair_of(a, x)), missing.erase(pair_of(b, y)), extra.erase(pair_of(a, y)), extra.erase(pair_of(b, x));
               done = true;
               break;
@@ -111,11 +124,15 @@ struct Finder {
         auto to = std::find_if(extra.begin(), extra.end(), [&](const Pair& e) { return e.first == stays || e.second == stays; });
         if (to == extra.end() || !missing.contains(p)) continue;
         std::string where = to->first == stays ? to->second : to->first;
-        add(DriftKind::kMoved, {stays, from, where}, fmt::format("{} is cabled to {} instead of {} ({})", stays, where, from, o.place(observed[*to])), 2);
+        add(DriftKind::kMoved, {stays, from, where},
+            fmt::format("{} is cabled to {} instead of {} ({})", stays, where, from, o.place(observed[*to])), 2);
         missing.erase(p), extra.erase(*to);
       }
-    for (const Pair& p : missing) add(DriftKind::kMissing, {p.first, p.second}, fmt::format("no cable between {} and {}", p.first, p.second));
-    for (const Pair& p : extra) add(DriftKind::kExtra, {p.first, p.second}, fmt::format("a cable between {} and {} that the site does not have ({})", p.first, p.second, o.place(observed[p])));
+    for (const Pair& p : missing)
+      add(DriftKind::kMissing, {p.first, p.second}, fmt::format("no cable between {} and {}", p.first, p.second));
+    for (const Pair& p : extra)
+      add(DriftKind::kExtra, {p.first, p.second},
+          fmt::format("a cable between {} and {} that the site does not have ({})", p.first, p.second, o.place(observed[p])));
     return true;
   }
 
@@ -166,11 +183,15 @@ struct Finder {
       auto t = total.find(it->second);
       int have = t == total.end() ? 0 : t->second;
       if (have >= 0 && have != want)
-        add(have < want ? DriftKind::kFewerLinks : DriftKind::kExtra, {name}, fmt::format("{} shows {} scale-up links, {} are intended ({})", name, have, want, o.place(o.devices[it->second].at)), std::abs(have - want));
+        add(have < want ? DriftKind::kFewerLinks : DriftKind::kExtra, {name},
+            fmt::format("{} shows {} scale-up links, {} are intended ({})", name, have, want, o.place(o.devices[it->second].at)),
+            std::abs(have - want));
       if (have < 0) out.skipped.push_back(fmt::format("scale-up links of {}: the source contradicts itself", name));
     }
     for (std::uint32_t c : cards)
-      if (!matched.contains(c)) add(DriftKind::kExtra, {o.devices[c].name}, fmt::format("{} is at {} but not in {}", o.devices[c].name, o.place(o.devices[c].at), where));
+      if (!matched.contains(c))
+        add(DriftKind::kExtra, {o.devices[c].name},
+            fmt::format("{} is at {} but not in {}", o.devices[c].name, o.place(o.devices[c].at), where));
     // NIC ports are compared as a set of rates: which port is which is not said by most sources.
     std::size_t unknown_rates = 0;
     std::set<std::uint32_t> own(nics.begin(), nics.end()), with_port;
@@ -187,13 +208,18 @@ struct Finder {
     }
     out.compared.push_back(fmt::format("{} network ports of {}", want_ports.size(), where));
     if (ports.size() + unknown_rates != want_ports.size())
-      add(ports.size() + unknown_rates < want_ports.size() ? DriftKind::kMissing : DriftKind::kExtra, {where}, fmt::format("{} has {} network ports, {} are intended", where, ports.size() + unknown_rates, want_ports.size()));
+      add(ports.size() + unknown_rates < want_ports.size() ? DriftKind::kMissing : DriftKind::kExtra, {where},
+          fmt::format("{} has {} network ports, {} are intended", where, ports.size() + unknown_rates, want_ports.size()));
     std::map<double, int> want_rate, have_rate;
     for (double r : want_ports) ++want_rate[r];
     for (double r : ports) ++have_rate[r];
     if (!unknown_rates && !want_rate.contains(0))
       for (const auto& [r, n] : have_rate)
-        if (!want_rate.contains(r)) add(DriftKind::kSlow, {where}, fmt::format("{} of {}'s ports run at {:g} Gb/s; {:g} Gb/s {} intended", n, where, r / 1e9, want_rate.rbegin()->first / 1e9, want_rate.size() > 1 ? "and others are" : "is"), n);
+        if (!want_rate.contains(r))
+          add(DriftKind::kSlow, {where},
+              fmt::format("{} of {}'s ports run at {:g} Gb/s; {:g} Gb/s {} intended", n, where, r / 1e9, want_rate.rbegin()->first / 1e9,
+                          want_rate.size() > 1 ? "and others are" : "is"),
+              n);
     if (unknown_rates) out.skipped.push_back("rates of the network ports: not all said by the source");
   }
 };
@@ -202,7 +228,9 @@ struct Finder {
 
 Result<Drift> find_drift(const Snapshot& intended, const Observed& observed, DeviceId node) {
   Finder f{intended, observed, {}};
-  bool tree = std::any_of(observed.links.begin(), observed.links.end(), [&](const ObservedLink& l) { return l.network == Network::kScaleOut && l.b != kNoDevice && observed.is(l.a, DeviceKind::kSwitch); });
+  bool tree = std::any_of(observed.links.begin(), observed.links.end(), [&](const ObservedLink& l) {
+    return l.network == Network::kScaleOut && l.b != kNoDevice && observed.is(l.a, DeviceKind::kSwitch);
+  });
   if (tree) {
     WEFT_ASSIGN(bool compared, f.cables());
     (void)compared;
@@ -210,26 +238,34 @@ Result<Drift> find_drift(const Snapshot& intended, const Observed& observed, Dev
     auto seen = observed.of_kind(DeviceKind::kNode);
     auto nodes = intended.of_kind(DeviceKind::kNode);
     if (seen.empty()) return fail(ErrorKind::kInvalid, "the observation holds no machine", observed.files.empty() ? "" : observed.files[0]);
-    if (seen.size() > 1 && node.ok()) return fail(ErrorKind::kInvalid, fmt::format("the file describes {} machines; give one", seen.size()), observed.files[0]);
+    if (seen.size() > 1 && node.ok())
+      return fail(ErrorKind::kInvalid, fmt::format("the file describes {} machines; give one", seen.size()), observed.files[0]);
     if (!node.ok()) {
       if (seen.size() == 1 && nodes.size() == 1) node = nodes[0];
-      else return fail(ErrorKind::kInvalid, fmt::format("the site has {} nodes and the file does not say which one it is; say it with --node", nodes.size()), observed.files[0]);
+      else
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("the site has {} nodes and the file does not say which one it is; say it with --node", nodes.size()),
+                    observed.files[0]);
     }
     f.machine(seen[0], node);
   }
-  std::stable_sort(f.out.items.begin(), f.out.items.end(), [](const DriftItem& a, const DriftItem& b) { return a.explains != b.explains ? a.explains > b.explains : a.text < b.text; });
+  std::stable_sort(f.out.items.begin(), f.out.items.end(), [](const DriftItem& a, const DriftItem& b) {
+    return a.explains != b.explains ? a.explains > b.explains : a.text < b.text;
+  });
   return std::move(f.out);
 }
 
 Json to_json(const Drift& d) {
   Json items = Json::array();
-  for (const DriftItem& i : d.items) items.push_back({{"kind", drift_name(i.kind)}, {"entities", i.entities}, {"text", i.text}, {"explains", i.explains}});
+  for (const DriftItem& i : d.items)
+    items.push_back({{"kind", drift_name(i.kind)}, {"entities", i.entities}, {"text", i.text}, {"explains", i.explains}});
   return {{"drift", d.found()}, {"items", items}, {"compared", d.compared}, {"skipped", d.skipped}};
 }
 
 Report report(const Drift& d) {
   Report out;
-  out.title = d.found() ? fmt::format("{} difference(s) from the intended site", d.items.size()) : "As intended, as far as it could be compared";
+  out.title =
+      d.found() ? fmt::format("{} difference(s) from the intended site", d.items.size()) : "As intended, as far as it could be compared";
   Section& section = out.sections.emplace_back();
   if (d.found()) {
     Table table;

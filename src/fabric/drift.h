@@ -21,7 +21,7 @@ struct DriftItem {
 };
 
 struct Drift {
-  std::vector<DriftItem> items;      // most explained first, then by text
+  std::vector<DriftItem> items;       // most explained first, then by text
   std::vector<std::string> compared;  // what could be compared
   std::vector<std::string> skipped;   // what the observation does not say, or what has no counterpart
   bool found() const { return !items.empty(); }

@@ -67,7 +67,9 @@ TEST(Drift, OneMachine) {
   ASSERT_EQ(gone.items.size(), 1u);
   EXPECT_EQ(gone.items[0].text, "sn1/node1/card2 is not in seen");
   // What a source does not describe is no difference.
-  Drift classes = drift(s, "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x030200\"/><pci busid=\"0000:02:00.0\" class=\"0x030200\"/><pci busid=\"0000:03:00.0\" class=\"0x030200\"/></cpu></system>");
+  Drift classes = drift(s,
+                        "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x030200\"/><pci "
+                        "busid=\"0000:02:00.0\" class=\"0x030200\"/><pci busid=\"0000:03:00.0\" class=\"0x030200\"/></cpu></system>");
   EXPECT_FALSE(classes.found());
   EXPECT_EQ(classes.skipped.size(), 2u);
 }

@@ -19,7 +19,8 @@ Snapshot form(const std::string& name) {
   return *s;
 }
 std::size_t links_of(const Snapshot& s, Network n) {
-  return static_cast<std::size_t>(std::count_if(s.links().begin(), s.links().end(), [n](const Link& l) { return (l.networks & bit(n)) != 0; }));
+  return static_cast<std::size_t>(
+      std::count_if(s.links().begin(), s.links().end(), [n](const Link& l) { return (l.networks & bit(n)) != 0; }));
 }
 // Sum of one card's scale-up links, bytes per second in one direction.
 double card_rate(const Snapshot& s, DeviceId card) {
@@ -46,7 +47,8 @@ TEST(Forms, EveryFormBuildsAndNamesItsSources) {
     }
     auto results = check(*site);
     ASSERT_TRUE(results.has_value());
-    for (const CheckResult& r : *results) EXPECT_NE(r.verdict, Verdict::kFail) << path << ": " << r.rule << " " << r.entity << ": " << r.message;
+    for (const CheckResult& r : *results)
+      EXPECT_NE(r.verdict, Verdict::kFail) << path << ": " << r.rule << " " << r.entity << ": " << r.message;
     ++forms;
   }
   EXPECT_GE(forms, 24u);
@@ -58,13 +60,22 @@ TEST(Forms, BandwidthPerCardIsAsPublished) {
     std::size_t cards;
     double giga;  // GB/s of one card in one direction
   };
-  for (Row r : {Row{"dgx-a100", 8, 300}, Row{"hgx-h100", 8, 450}, Row{"hgx-h200", 8, 450}, Row{"hgx-b200", 8, 900}, Row{"dgx1-v100", 8, 150}, Row{"dgx2", 16, 150}, Row{"gb200-nvl72", 72, 900}, Row{"gb300-nvl72", 72, 900},
-                Row{"gb200-nvl36x2", 72, 900}, Row{"vr-nvl72", 72, 1800}, Row{"mi300x-8", 8, 448}, Row{"mi325x-8", 8, 448}, Row{"mi355x-8", 8, 537.6}, Row{"gaudi3-8", 8, 525}, Row{"trn2-ultra-64", 64, 640},
-                Row{"tpu-v4-4096", 4096, 300}, Row{"tpu-v5p-8960", 8960, 600}, Row{"tpu-v6e-256", 256, 400}, Row{"ironwood-9216", 9216, 600}, Row{"cm384", 384, 392}, Row{"oisa-128", 128, 400}, Row{"dgx-h100-nvlnet-256", 256, 450},
+  for (Row r : {Row{"dgx-a100", 8, 300},         Row{"hgx-h100", 8, 450},
+                Row{"hgx-h200", 8, 450},         Row{"hgx-b200", 8, 900},
+                Row{"dgx1-v100", 8, 150},        Row{"dgx2", 16, 150},
+                Row{"gb200-nvl72", 72, 900},     Row{"gb300-nvl72", 72, 900},
+                Row{"gb200-nvl36x2", 72, 900},   Row{"vr-nvl72", 72, 1800},
+                Row{"mi300x-8", 8, 448},         Row{"mi325x-8", 8, 448},
+                Row{"mi355x-8", 8, 537.6},       Row{"gaudi3-8", 8, 525},
+                Row{"trn2-ultra-64", 64, 640},   Row{"tpu-v4-4096", 4096, 300},
+                Row{"tpu-v5p-8960", 8960, 600},  Row{"tpu-v6e-256", 256, 400},
+                Row{"ironwood-9216", 9216, 600}, Row{"cm384", 384, 392},
+                Row{"oisa-128", 128, 400},       Row{"dgx-h100-nvlnet-256", 256, 450},
                 Row{"dgx-gh200-256", 256, 450}}) {
     Snapshot s = form(r.name);
     EXPECT_EQ(s.cards().size(), r.cards) << r.name;
-    for (DeviceId c : {s.cards().front(), s.cards()[s.cards().size() / 2], s.cards().back()}) EXPECT_NEAR(card_rate(s, c) / 1e9, r.giga, 1e-6) << r.name;
+    for (DeviceId c : {s.cards().front(), s.cards()[s.cards().size() / 2], s.cards().back()})
+      EXPECT_NEAR(card_rate(s, c) / 1e9, r.giga, 1e-6) << r.name;
   }
 }
 
@@ -131,8 +142,8 @@ TEST(Forms, TpuCubes) {
   EXPECT_EQ(s.of_kind(DeviceKind::kRack).size(), 64u);
   std::size_t optical = 0;
   for (const Link& l : s.links()) optical += l.medium == Medium::kOptical;
-  EXPECT_EQ(optical * 2, 64u * 96);        // ports of cube faces
-  EXPECT_EQ(optical * 2, 48u * 128);       // = ports of the optical switches
+  EXPECT_EQ(optical * 2, 64u * 96);   // ports of cube faces
+  EXPECT_EQ(optical * 2, 48u * 128);  // = ports of the optical switches
   auto c = count(s);
   ASSERT_TRUE(c.has_value());
   EXPECT_NEAR(c->networks.at(0).bisection.value() / 8, 25.6e12, 1e6);  // 2 × 16 × 16 links of 50 GB/s; Google states 24 TB/s
@@ -171,7 +182,8 @@ TEST(Forms, Pod144HasSparesAndNoSinglePointBesidesStorageAndManagement) {
   EXPECT_EQ(s.name(spare_nodes(s)[0]), "sn1/node17");
   auto c = count(s);
   ASSERT_TRUE(c.has_value());
-  for (const CutPoint& p : c->cut_points) EXPECT_TRUE(p.network == Network::kStorage || p.network == Network::kManagement) << s.name(p.device);
+  for (const CutPoint& p : c->cut_points)
+    EXPECT_TRUE(p.network == Network::kStorage || p.network == Network::kManagement) << s.name(p.device);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 Result<std::vector<Yaml>> per_dimension(const Wiring& w, std::string_view key, std::size_t n) {
   if (!w.spec.has(key)) return std::vector<Yaml>{};
   Yaml list = w.spec.get(key);
-  if (list.kind() != Yaml::Kind::kList || list.size() != n) return list.error(fmt::format("{} is a list with one entry per dimension ({})", key, n));
+  if (list.kind() != Yaml::Kind::kList || list.size() != n)
+    return list.error(fmt::format("{} is a list with one entry per dimension ({})", key, n));
   return list.items();
 }
 
@@ -39,7 +40,8 @@ std::size_t Grid::stride(std::size_t dimension) const {
 Result<Grid> read_grid(const Wiring& w) {
   Grid g;
   Yaml dims = w.spec.get("dims");
-  if (!w.spec.has("dims") || dims.kind() != Yaml::Kind::kList || dims.size() == 0) return w.spec.error("this topology needs 'dims: [X, Y, …]', whose product is the number of end points");
+  if (!w.spec.has("dims") || dims.kind() != Yaml::Kind::kList || dims.size() == 0)
+    return w.spec.error("this topology needs 'dims: [X, Y, …]', whose product is the number of end points");
   if (dims.size() > 8) return dims.error("at most 8 dimensions");
   double product = 1;
   for (const Yaml& item : dims.items()) {
@@ -50,7 +52,8 @@ Result<Grid> read_grid(const Wiring& w) {
     g.dims.push_back(d);
   }
   std::vector<DeviceId> in_order = w.all();
-  if (product != static_cast<double>(in_order.size())) return dims.error(fmt::format("dims make {:.0f} end points, but there are {}", product, in_order.size()));
+  if (product != static_cast<double>(in_order.size()))
+    return dims.error(fmt::format("dims make {:.0f} end points, but there are {}", product, in_order.size()));
   WEFT_ASSIGN(auto blocks, per_dimension(w, "block", g.dims.size()));
   WEFT_ASSIGN(auto rates, per_dimension(w, "rates", g.dims.size()));
   WEFT_ASSIGN(auto media, per_dimension(w, "media", g.dims.size()));

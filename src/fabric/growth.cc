@@ -31,7 +31,8 @@ std::vector<std::tuple<std::string, float, double>> shape(const Snapshot& s, con
   std::vector<std::tuple<std::string, float, double>> out;
   for (const RouteHop& h : r.hops) {
     const Link& l = s.link(h.link.link());
-    out.emplace_back(s.name(h.link.forward() ? l.a : l.b) + ">" + s.name(h.link.forward() ? l.b : l.a), h.share, s.effective_rate(h.link.link()).value());
+    out.emplace_back(s.name(h.link.forward() ? l.a : l.b) + ">" + s.name(h.link.forward() ? l.b : l.a), h.share,
+                     s.effective_rate(h.link.link()).value());
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -64,7 +65,8 @@ Growth grow(const Snapshot& before, const Snapshot& after, const std::vector<Car
   for (auto& [key, members] : domains) {
     std::sort(members.first.begin(), members.first.end()), std::sort(members.second.begin(), members.second.end());
     if (members.first == members.second) continue;
-    g.domains.push_back({key.first, key.second, members.first.size(), members.second.size(), members.first.size() == members.second.size()});
+    g.domains.push_back(
+        {key.first, key.second, members.first.size(), members.second.size(), members.first.size() == members.second.size()});
     if (key.first == DomainKind::kHbd) grown_hbds.insert(key.second);
   }
 
@@ -96,12 +98,26 @@ Growth grow(const Snapshot& before, const Snapshot& after, const std::vector<Car
   std::map<DeviceKind, std::size_t> new_kinds;
   for (const std::string& n : g.added)
     if (auto d = after.find_device(n)) ++new_kinds[after.device(*d).kind];
-  if (new_kinds[DeviceKind::kNode] > 0) g.measure_again.push_back(fmt::format("acceptance of {} new nodes: cards, links inside the node, configuration against the others", new_kinds[DeviceKind::kNode]));
-  for (const std::string& name : grown_hbds) g.measure_again.push_back("all-reduce and all-to-all inside " + name + ": its members changed");
-  if (new_kinds[DeviceKind::kSwitch] > 0) g.measure_again.push_back(fmt::format("scale-out all-reduce and all-to-all across the {} new switches: lossless settings hop by hop, then bandwidth under load", new_kinds[DeviceKind::kSwitch]));
-  if (!g.recabled.empty()) g.measure_again.push_back(fmt::format("{} recabled ports: discovered cabling against this file, then error counters under load", g.recabled.size()));
+  if (new_kinds[DeviceKind::kNode] > 0)
+    g.measure_again.push_back(fmt::format("acceptance of {} new nodes: cards, links inside the node, configuration against the others",
+                                          new_kinds[DeviceKind::kNode]));
+  for (const std::string& name : grown_hbds)
+    g.measure_again.push_back("all-reduce and all-to-all inside " + name + ": its members changed");
+  if (new_kinds[DeviceKind::kSwitch] > 0)
+    g.measure_again.push_back(fmt::format(
+        "scale-out all-reduce and all-to-all across the {} new switches: lossless settings hop by hop, then bandwidth under load",
+        new_kinds[DeviceKind::kSwitch]));
+  if (!g.recabled.empty())
+    g.measure_again.push_back(
+        fmt::format("{} recabled ports: discovered cabling against this file, then error counters under load", g.recabled.size()));
   for (const GroupChange& c : g.groups)
-    if (c.any()) g.measure_again.push_back("collectives of " + c.name + ": " + (c.cut ? "a pair has no route any more" : !c.gone.empty() ? "cards are gone" : c.narrower ? "a route became narrower" : c.longer ? "a route became longer" : "routes take other links"));
+    if (c.any())
+      g.measure_again.push_back("collectives of " + c.name + ": " +
+                                (c.cut             ? "a pair has no route any more"
+                                 : !c.gone.empty() ? "cards are gone"
+                                 : c.narrower      ? "a route became narrower"
+                                 : c.longer        ? "a route became longer"
+                                                   : "routes take other links"));
   return g;
 }
 
@@ -109,8 +125,12 @@ Report to_report(const Growth& g, const Snapshot& before, const Snapshot& after)
   Report r;
   r.title = fmt::format("From {} to {}", before.site_name(), after.site_name());
   Section head{"", {}, {}, {}, {}};
-  head.facts = {{"cards", fmt::format("{} → {}", before.cards().size(), after.cards().size())}, {"devices added", fmt::format("{}", g.added.size())}, {"devices removed", fmt::format("{}", g.removed.size())},
-                {"links added", fmt::format("{}", g.links_added)}, {"links removed", fmt::format("{}", g.links_removed)}, {"ports recabled", fmt::format("{}", g.recabled.size())}};
+  head.facts = {{"cards", fmt::format("{} → {}", before.cards().size(), after.cards().size())},
+                {"devices added", fmt::format("{}", g.added.size())},
+                {"devices removed", fmt::format("{}", g.removed.size())},
+                {"links added", fmt::format("{}", g.links_added)},
+                {"links removed", fmt::format("{}", g.links_removed)},
+                {"ports recabled", fmt::format("{}", g.recabled.size())}};
   if (g.same()) head.paragraphs.push_back("Both sites have the same devices, links and domains.");
   r.sections.push_back(head);
   auto list = [](const std::vector<std::string>& all) {
@@ -123,13 +143,23 @@ Report to_report(const Growth& g, const Snapshot& before, const Snapshot& after)
   if (!g.domains.empty()) {
     Table t{"", {{"kind"}, {"domain"}, {"before", Align::kRight}, {"after", Align::kRight}, {"note"}}, {}};
     for (const DomainChange& d : g.domains)
-      t.rows.push_back({std::string(domain_kind_name(d.kind)), d.name, fmt::format("{}", d.before), fmt::format("{}", d.after), d.before == 0 ? "new" : d.after == 0 ? "gone" : d.same_size_other_members ? "other members" : ""});
+      t.rows.push_back({std::string(domain_kind_name(d.kind)), d.name, fmt::format("{}", d.before), fmt::format("{}", d.after),
+                        d.before == 0               ? "new"
+                        : d.after == 0              ? "gone"
+                        : d.same_size_other_members ? "other members"
+                                                    : ""});
     r.sections.push_back({"Domains that change", {}, {}, {t}, {}});
   }
   if (!g.groups.empty()) {
     Table t{"", {{"group"}, {"neighbour pairs", Align::kRight}, {"routes changed", Align::kRight}, {"how"}}, {}};
     for (const GroupChange& c : g.groups)
-      t.rows.push_back({c.name, fmt::format("{}", c.pairs), fmt::format("{}", c.changed), !c.gone.empty() ? fmt::format("{} cards gone ({} …)", c.gone.size(), c.gone[0]) : c.cut ? "a pair has no route" : c.narrower ? "narrower" : c.longer ? "longer" : c.changed ? "other links" : "unchanged"});
+      t.rows.push_back({c.name, fmt::format("{}", c.pairs), fmt::format("{}", c.changed),
+                        !c.gone.empty() ? fmt::format("{} cards gone ({} …)", c.gone.size(), c.gone[0])
+                        : c.cut         ? "a pair has no route"
+                        : c.narrower    ? "narrower"
+                        : c.longer      ? "longer"
+                        : c.changed     ? "other links"
+                                        : "unchanged"});
     r.sections.push_back({"Jobs and groups", {}, {}, {t}, {}});
   }
   if (!g.measure_again.empty()) r.sections.push_back({"Measure again before work goes on", g.measure_again, {}, {}, {}});

@@ -18,7 +18,7 @@ struct CardGroup {
 
 struct GroupChange {
   std::string name;
-  std::vector<std::string> gone;     // cards that the new site does not have
+  std::vector<std::string> gone;       // cards that the new site does not have
   std::size_t pairs = 0, changed = 0;  // neighbours whose route takes other links, or the same with other shares or rates
   bool narrower = false, longer = false, cut = false;
   bool any() const { return !gone.empty() || changed > 0; }
@@ -35,8 +35,10 @@ struct Growth {
   std::size_t links_added = 0, links_removed = 0;
   std::vector<DomainChange> domains;
   std::vector<GroupChange> groups;
-  std::vector<std::string> measure_again;   // what, and why
-  bool same() const { return added.empty() && removed.empty() && recabled.empty() && links_added == 0 && links_removed == 0 && domains.empty(); }
+  std::vector<std::string> measure_again;  // what, and why
+  bool same() const {
+    return added.empty() && removed.empty() && recabled.empty() && links_added == 0 && links_removed == 0 && domains.empty();
+  }
 };
 
 // O(devices + links + routes of the groups).

@@ -63,7 +63,8 @@ Result<std::string> Identity::canonical(NameSpace space, std::string_view scope,
   auto at = names_.find({space, std::string(scope), normal_form(space, foreign)});
   if (at == names_.end()) return fail(ErrorKind::kNotFound, fmt::format("no entity has the {} '{}'", name_space_name(space), foreign));
   if (at->second.size() > 1)
-    return fail(ErrorKind::kConflict, fmt::format("the {} '{}' stands for {}; use a canonical name", name_space_name(space), foreign, fmt::join(at->second, " and for ")));
+    return fail(ErrorKind::kConflict, fmt::format("the {} '{}' stands for {}; use a canonical name", name_space_name(space), foreign,
+                                                  fmt::join(at->second, " and for ")));
   return at->second[0];
 }
 

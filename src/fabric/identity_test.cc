@@ -23,14 +23,16 @@ TEST(Identity, CollisionsAreReportedAndRefused) {
   ASSERT_EQ(id.collisions().size(), 1u);
   EXPECT_EQ(id.collisions()[0].canonical, (std::vector<std::string>{"sn1/node1", "sn1/node2"}));
   EXPECT_EQ(id.canonical(NameSpace::kHost, "", "H3").value(), "sn1/node3");
-  EXPECT_EQ(id.canonical(NameSpace::kHost, "", "localhost").error().text(), "the host name 'localhost' stands for sn1/node1 and for sn1/node2; use a canonical name");
+  EXPECT_EQ(id.canonical(NameSpace::kHost, "", "localhost").error().text(),
+            "the host name 'localhost' stands for sn1/node1 and for sn1/node2; use a canonical name");
   EXPECT_EQ(id.canonical(NameSpace::kHost, "", "h9").error().kind, ErrorKind::kNotFound);
 }
 
 TEST(Identity, OfAnObservation) {
   auto o = import_text(R"(<system version="1">
 <cpu host_hash="0xa" numaid="0"><pci busid="0000:01:00.0" class="0x030200"><gpu dev="0" rank="0"/></pci><pci busid="0000:02:00.0" class="0x020700"><nic><net name="m0" guid="0xbeefbeef" speed="1"/><net name="m1" guid="0xbeefbeef" speed="1"/></nic></pci></cpu>
-<cpu host_hash="0xb" numaid="0"><pci busid="0000:01:00.0" class="0x030200"><gpu dev="0" rank="0"/></pci></cpu></system>)", "t.xml");
+<cpu host_hash="0xb" numaid="0"><pci busid="0000:01:00.0" class="0x030200"><gpu dev="0" rank="0"/></pci></cpu></system>)",
+                       "t.xml");
   ASSERT_TRUE(o.has_value());
   Identity id = identify(*o);
   EXPECT_EQ(id.canonical(NameSpace::kPci, "node1", "01:00.0").value(), "node1/card0");

@@ -65,13 +65,17 @@ void find_hbds(Observed& o) {
     return d;
   };
   for (const ObservedLink& l : o.links)
-    if (l.network == Network::kScaleUp && l.a != kNoDevice && l.b != kNoDevice) root[std::max(find(l.a), find(l.b))] = std::min(find(l.a), find(l.b));
+    if (l.network == Network::kScaleUp && l.a != kNoDevice && l.b != kNoDevice)
+      root[std::max(find(l.a), find(l.b))] = std::min(find(l.a), find(l.b));
   std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
   for (std::uint32_t card : o.of_kind(DeviceKind::kCard)) groups[find(card)].push_back(card);
   for (auto& [first, cards] : groups)
     if (cards.size() > 1) {
       Origin at = o.devices[cards[0]].at;
-      o.domains.push_back({DomainKind::kHbd, fmt::format("hbd{}", std::count_if(o.domains.begin(), o.domains.end(), [](const auto& d) { return d.kind == DomainKind::kHbd; })), std::move(cards), at});
+      o.domains.push_back({DomainKind::kHbd,
+                           fmt::format("hbd{}", std::count_if(o.domains.begin(), o.domains.end(),
+                                                              [](const auto& d) { return d.kind == DomainKind::kHbd; })),
+                           std::move(cards), at});
     }
 }
 
@@ -100,7 +104,8 @@ void collect_contradictions(Observed& o) {
     contradiction(o, what, l.count, [](int n) { return std::to_string(n); });
     contradiction(o, what + ", rate", l.rate, [](BitsPerSecond r) { return human(r); });
   }
-  for (const ObservedPath& p : o.paths) contradiction(o, fmt::format("path {} to {}", end_name(o, p.a), end_name(o, p.b)), p.relation, same);
+  for (const ObservedPath& p : o.paths)
+    contradiction(o, fmt::format("path {} to {}", end_name(o, p.a), end_name(o, p.b)), p.relation, same);
 }
 
 namespace {
@@ -128,20 +133,35 @@ Json to_json(const Observed& o) {
   for (const ObservedDevice& d : o.devices) {
     Json facts = Json::object();
     for (const auto& [key, said] : d.facts) facts[key] = said_json(o, said, text);
-    devices.push_back({{"name", d.name}, {"kind", said_json(o, d.kind, [](DeviceKind k) { return Json(kind_name(k)); })}, {"in", name(d.parent)}, {"at", o.place(d.at)}, {"facts", facts}});
+    devices.push_back({{"name", d.name},
+                       {"kind", said_json(o, d.kind, [](DeviceKind k) { return Json(kind_name(k)); })},
+                       {"in", name(d.parent)},
+                       {"at", o.place(d.at)},
+                       {"facts", facts}});
   }
   for (const ObservedLink& l : o.links)
-    links.push_back({{"a", name(l.a)}, {"b", name(l.b)}, {"network", network_name(l.network)}, {"technology", l.technology},
+    links.push_back({{"a", name(l.a)},
+                     {"b", name(l.b)},
+                     {"network", network_name(l.network)},
+                     {"technology", l.technology},
                      {"count", said_json(o, l.count, [](int n) { return Json(n); })},
-                     {"rate_bits_per_second", said_json(o, l.rate, [](BitsPerSecond r) { return Json(r.value()); })}, {"at", o.place(l.at)}});
+                     {"rate_bits_per_second", said_json(o, l.rate, [](BitsPerSecond r) { return Json(r.value()); })},
+                     {"at", o.place(l.at)}});
   for (const ObservedPath& p : o.paths) paths.push_back({{"a", name(p.a)}, {"b", name(p.b)}, {"relation", said_json(o, p.relation, text)}});
   for (const ObservedDomain& d : o.domains) {
     Json members = Json::array();
     for (std::uint32_t m : d.members) members.push_back(o.devices[m].name);
     domains.push_back({{"kind", domain_kind_name(d.kind)}, {"name", d.name}, {"members", members}, {"at", o.place(d.at)}});
   }
-  return {{"format", o.format}, {"files", o.files}, {"devices", devices}, {"links", links}, {"paths", paths}, {"domains", domains},
-          {"understood", remarks_json(o, o.understood)}, {"unknown", remarks_json(o, o.unknown)}, {"contradictions", remarks_json(o, o.contradictions)}};
+  return {{"format", o.format},
+          {"files", o.files},
+          {"devices", devices},
+          {"links", links},
+          {"paths", paths},
+          {"domains", domains},
+          {"understood", remarks_json(o, o.understood)},
+          {"unknown", remarks_json(o, o.unknown)},
+          {"contradictions", remarks_json(o, o.contradictions)}};
 }
 
 namespace {
@@ -154,7 +174,8 @@ std::string count_text(const Observed& o) {
     else ++unknown;
   }
   std::vector<std::string> parts;
-  for (auto [kind, n] : kinds) parts.push_back(fmt::format("{} {}{}", n, kind_name(kind), n == 1 ? "" : kind == DeviceKind::kSwitch ? "es" : "s"));
+  for (auto [kind, n] : kinds)
+    parts.push_back(fmt::format("{} {}{}", n, kind_name(kind), n == 1 ? "" : kind == DeviceKind::kSwitch ? "es" : "s"));
   if (unknown) parts.push_back(fmt::format("{} of unknown kind", unknown));
   return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -165,12 +186,17 @@ std::vector<std::string> link_lines(const Observed& o) {
   for (const ObservedLink& l : o.links) {
     const int* count = l.count.one();
     std::string rate = l.rate.contradicted() ? "contradictory rate" : l.rate.known() ? human(*l.rate.one()) : "rate unknown";
-    std::string key = fmt::format("{} {}{}, {}", network_name(l.network), l.technology, l.count.contradicted() ? ", contradictory count" : count ? "" : ", count unknown", rate);
+    std::string key = fmt::format("{} {}{}, {}", network_name(l.network), l.technology,
+                                  l.count.contradicted() ? ", contradictory count"
+                                  : count                ? ""
+                                                         : ", count unknown",
+                                  rate);
     auto& [pairs, links] = lines[key];
     ++pairs, links += count ? static_cast<std::size_t>(*count) : 0;
   }
   std::vector<std::string> out;
-  for (const auto& [key, n] : lines) out.push_back(n.second > n.first ? fmt::format("{} in {} bundles: {}", n.second, n.first, key) : fmt::format("{}: {}", n.first, key));
+  for (const auto& [key, n] : lines)
+    out.push_back(n.second > n.first ? fmt::format("{} in {} bundles: {}", n.second, n.first, key) : fmt::format("{}: {}", n.first, key));
   return out;
 }
 
@@ -178,7 +204,8 @@ void add_remarks(Report& report, const Observed& o, const std::string& heading, 
   if (remarks.empty()) return;
   Section& section = report.sections.emplace_back();
   section.heading = fmt::format("{} ({})", heading, remarks.size());
-  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i) section.paragraphs.push_back(fmt::format("{}: {}", o.place(remarks[i].at), remarks[i].text));
+  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
+    section.paragraphs.push_back(fmt::format("{}: {}", o.place(remarks[i].at), remarks[i].text));
   if (remarks.size() > limit) section.paragraphs.push_back(fmt::format("… and {} more (all of them with --json)", remarks.size() - limit));
 }
 
@@ -193,10 +220,12 @@ Report report(const Observed& o, std::size_t limit) {
   auto lines = link_lines(o);
   understood.facts.emplace_back("links", lines.empty() ? "none described" : fmt::format("{}", fmt::join(lines, "; ")));
   std::vector<std::string> domains;
-  for (std::size_t i = 0; i < o.domains.size() && i < 8; ++i) domains.push_back(fmt::format("{} {} of {}", domain_kind_name(o.domains[i].kind), o.domains[i].name, o.domains[i].members.size()));
+  for (std::size_t i = 0; i < o.domains.size() && i < 8; ++i)
+    domains.push_back(fmt::format("{} {} of {}", domain_kind_name(o.domains[i].kind), o.domains[i].name, o.domains[i].members.size()));
   if (o.domains.size() > 8) domains.push_back(fmt::format("{} more", o.domains.size() - 8));
   understood.facts.emplace_back("domains", domains.empty() ? "none described" : fmt::format("{}", fmt::join(domains, ", ")));
-  for (std::size_t i = 0; i < std::min(limit, o.understood.size()); ++i) understood.paragraphs.push_back(fmt::format("{}: {}", o.place(o.understood[i].at), o.understood[i].text));
+  for (std::size_t i = 0; i < std::min(limit, o.understood.size()); ++i)
+    understood.paragraphs.push_back(fmt::format("{}: {}", o.place(o.understood[i].at), o.understood[i].text));
   if (o.understood.size() > limit) understood.paragraphs.push_back(fmt::format("… and {} more", o.understood.size() - limit));
   add_remarks(out, o, "Not known", o.unknown, limit);
   add_remarks(out, o, "Contradictions", o.contradictions, limit);

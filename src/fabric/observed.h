@@ -41,8 +41,8 @@ struct Said {
 constexpr std::uint32_t kNoDevice = UINT32_MAX;
 
 struct ObservedDevice {
-  Said<DeviceKind> kind;        // unknown for a bare PCI address
-  std::string name;             // path inside the observation: "node0/card3", "circe-n001", "leaf7"
+  Said<DeviceKind> kind;  // unknown for a bare PCI address
+  std::string name;       // path inside the observation: "node0/card3", "circe-n001", "leaf7"
   std::uint32_t parent = kNoDevice;
   Origin at;
   // Further facts as the source spells them, under the field's names: "pci_class", "pci_link_speed", "numa", "uuid", "model" …
@@ -53,9 +53,9 @@ struct ObservedDevice {
 struct ObservedLink {
   std::uint32_t a = kNoDevice, b = kNoDevice;
   Network network = Network::kHost;
-  std::string technology;       // "NVLink", "xGMI", "PCIe", "network"
-  Said<int> count;              // parallel links
-  Said<BitsPerSecond> rate;     // one link, one direction
+  std::string technology;    // "NVLink", "xGMI", "PCIe", "network"
+  Said<int> count;           // parallel links
+  Said<BitsPerSecond> rate;  // one link, one direction
   Origin at;
 };
 
@@ -78,7 +78,7 @@ struct Remark {
 };
 
 struct Observed {
-  std::string format;              // name of the importer
+  std::string format;  // name of the importer
   std::vector<std::string> files;
   std::vector<ObservedDevice> devices;
   std::vector<ObservedLink> links;
@@ -89,12 +89,12 @@ struct Observed {
   std::uint32_t add(DeviceKind kind, std::string name, std::uint32_t parent, Origin at);
   std::uint32_t add(std::string name, std::uint32_t parent, Origin at);  // kind not known
   std::size_t count(DeviceKind kind) const;
-  std::vector<std::uint32_t> of_kind(DeviceKind kind) const;             // in order of reading
-  std::uint32_t node_of(std::uint32_t device) const;                     // nearest node above, or kNoDevice
-  bool is(std::uint32_t device, DeviceKind kind) const;                  // said to be that and nothing else
+  std::vector<std::uint32_t> of_kind(DeviceKind kind) const;  // in order of reading
+  std::uint32_t node_of(std::uint32_t device) const;          // nearest node above, or kNoDevice
+  bool is(std::uint32_t device, DeviceKind kind) const;       // said to be that and nothing else
   // The one value of a fact; "" when nobody said it or several differ.
   std::string fact(std::uint32_t device, std::string_view name) const;
-  std::string place(Origin at) const;                                    // "file:line"
+  std::string place(Origin at) const;  // "file:line"
   // Links of one device on a network: sum of counts over peers. -1 when a count is unknown or contradicted; 0 = none listed.
   int link_total(std::uint32_t device, Network network) const;
 };

@@ -37,7 +37,9 @@ std::string flow(const Yaml& y) {
     return fmt::format("[{}]", fmt::join(parts, ", "));
   }
   std::string text = y.text().value_or("");
-  bool plain = !text.empty() && text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-. /") == std::string::npos && text[0] != '-' && text[0] != ' ';
+  bool plain = !text.empty() &&
+               text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-. /") == std::string::npos &&
+               text[0] != '-' && text[0] != ' ';
   return plain ? text : quoted(text);
 }
 
@@ -47,7 +49,8 @@ std::string card_of(const Observed& o, std::uint32_t card) {
       {"0x10de:0x20b0", "A100-SXM4"}, {"0x10de:0x20b2", "A100-SXM4"}, {"0x10de:0x2330", "H100-SXM5"}, {"0x10de:0x2324", "H800-SXM"},
       {"0x10de:0x2335", "H200-SXM"},  {"0x10de:0x2901", "B200"},      {"0x1002:0x74a1", "MI300X"},    {"0x1002:0x74a5", "MI325X"}};
   static const std::pair<std::string_view, std::string_view> kNames[] = {
-      {"NVIDIA A100-SXM4", "A100-SXM4"}, {"NVIDIA H100 80GB HBM3", "H100-SXM5"}, {"NVIDIA H200", "H200-SXM"}, {"NVIDIA H800", "H800-SXM"}, {"NVIDIA B200", "B200"}, {"NVIDIA GB200", "GB200-B200"}};
+      {"NVIDIA A100-SXM4", "A100-SXM4"}, {"NVIDIA H100 80GB HBM3", "H100-SXM5"}, {"NVIDIA H200", "H200-SXM"}, {"NVIDIA H800", "H800-SXM"},
+      {"NVIDIA B200", "B200"},           {"NVIDIA GB200", "GB200-B200"}};
   std::string id = o.fact(card, "vendor") + ":" + o.fact(card, "device"), model = o.fact(card, "model");
   for (auto [key, name] : kIds)
     if (id == key && card_model(std::string(name))) return std::string(name);
@@ -101,7 +104,7 @@ struct Writer {
 
   // ---- scale-up of one machine -----------------------------------------------------------------------------------------------
   struct ScaleUp {
-    std::string yaml;                        // "" = none or cables
+    std::string yaml;                         // "" = none or cables
     std::map<std::pair<int, int>, int> mesh;  // explicit: positions of two cards → links
     std::vector<std::vector<int>> hbds;       // of an explicit mesh
     int total = -1;                           // links per card where all agree
@@ -152,13 +155,15 @@ struct Writer {
       bool all = std::all_of(star.begin(), star.end(), [&](const auto& sw) { return sw.second.size() == m.cards.size(); });
       if (all) {
         std::size_t switches = star.size();
-        if (switches == 1 && assume.scale_up_form.empty() && !o.devices[star.begin()->first].facts.contains("pci")) unknown("number of scale-up switches (described as one)");
+        if (switches == 1 && assume.scale_up_form.empty() && !o.devices[star.begin()->first].facts.contains("pci"))
+          unknown("number of scale-up switches (described as one)");
         s.yaml = fmt::format("{{scope: node, topology: switched, switches: {}, links: {}{}}}", switches, totals[0], tail);
         return s;
       }
     }
     std::size_t n = m.cards.size();
-    if (star.empty() && s.mesh.size() == n * (n - 1) / 2 && std::all_of(s.mesh.begin(), s.mesh.end(), [&](const auto& e) { return e.second == s.mesh.begin()->second; })) {
+    if (star.empty() && s.mesh.size() == n * (n - 1) / 2 &&
+        std::all_of(s.mesh.begin(), s.mesh.end(), [&](const auto& e) { return e.second == s.mesh.begin()->second; })) {
       s.yaml = fmt::format("{{scope: node, topology: full_mesh, links: {}{}}}", s.mesh.begin()->second, tail);
       s.mesh.clear();
       return s;
@@ -174,7 +179,8 @@ struct Writer {
       while (root[static_cast<std::size_t>(x)] != x) x = root[static_cast<std::size_t>(x)];
       return x;
     };
-    for (const auto& [pair, count] : s.mesh) root[static_cast<std::size_t>(std::max(find(pair.first), find(pair.second)))] = std::min(find(pair.first), find(pair.second));
+    for (const auto& [pair, count] : s.mesh)
+      root[static_cast<std::size_t>(std::max(find(pair.first), find(pair.second)))] = std::min(find(pair.first), find(pair.second));
     std::map<int, std::vector<int>> groups;
     for (std::size_t i = 0; i < n; ++i) groups[find(static_cast<int>(i))].push_back(static_cast<int>(i));
     for (auto& [first, members] : groups)
@@ -188,13 +194,20 @@ struct Writer {
       std::vector<Machine> chosen;
       for (const Machine& m : list)
         if (o.devices[m.node].name == assume.pick) chosen.push_back(m);
-      if (chosen.empty()) return fail(ErrorKind::kNotFound, fmt::format("--pick {}: the file describes node0 to node{}", assume.pick, list.size() - 1));
+      if (chosen.empty())
+        return fail(ErrorKind::kNotFound, fmt::format("--pick {}: the file describes node0 to node{}", assume.pick, list.size() - 1));
       list = chosen;
     }
     if (list.size() > 1 && (assume.nodes > 0 || !assume.scale_up_form.empty() || !assume.scale_out.empty())) {
-      bool alike = std::all_of(list.begin(), list.end(), [&](const Machine& m) { return m.cards.size() == list[0].cards.size() && m.nics.size() == list[0].nics.size(); });
-      if (!alike) return fail(ErrorKind::kInvalid, fmt::format("the file describes {} different machines; choose one with --pick node0 … node{}", list.size(), list.size() - 1));
-      if (assume.nodes > 0) return fail(ErrorKind::kInvalid, fmt::format("--nodes repeats one machine, but the file describes {}; choose one with --pick node0", list.size()));
+      bool alike = std::all_of(list.begin(), list.end(), [&](const Machine& m) {
+        return m.cards.size() == list[0].cards.size() && m.nics.size() == list[0].nics.size();
+      });
+      if (!alike)
+        return fail(ErrorKind::kInvalid, fmt::format("the file describes {} different machines; choose one with --pick node0 … node{}",
+                                                     list.size(), list.size() - 1));
+      if (assume.nodes > 0)
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("--nodes repeats one machine, but the file describes {}; choose one with --pick node0", list.size()));
     }
 
     SiteSpec form;
@@ -208,10 +221,13 @@ struct Writer {
       form_nodes = static_cast<int>(nodes);
       for (const Machine& m : list)
         if (!m.cards.empty() && static_cast<std::int64_t>(m.cards.size()) != cards)
-          return fail(ErrorKind::kConflict, fmt::format("the file has {} cards in {}, form {} has {} per node; give the form of this machine", m.cards.size(), o.devices[m.node].name, assume.scale_up_form, cards));
+          return fail(ErrorKind::kConflict,
+                      fmt::format("the file has {} cards in {}, form {} has {} per node; give the form of this machine", m.cards.size(),
+                                  o.devices[m.node].name, assume.scale_up_form, cards));
       for (Machine& m : list)
         if (m.cards.empty()) {
-          assumed(fmt::format("{} cards in {} (form {}; the file does not say which devices are cards)", cards, o.devices[m.node].name, assume.scale_up_form));
+          assumed(fmt::format("{} cards in {} (form {}; the file does not say which devices are cards)", cards, o.devices[m.node].name,
+                              assume.scale_up_form));
           m.cards.assign(static_cast<std::size_t>(cards), kNoDevice);
         }
     }
@@ -231,16 +247,25 @@ struct Writer {
       bool form_up = form_sn.has("scale_up");
       if (form_up && form_nodes > 1) {  // a rack-scale form: whole supernodes only
         if (assume.nodes <= 0) per = form_nodes, assumed(fmt::format("{} nodes per supernode (form {})", form_nodes, assume.scale_up_form));
-        if (per % form_nodes) return fail(ErrorKind::kInvalid, fmt::format("--nodes {} is not a multiple of {}, the nodes of one {}", per, form_nodes, assume.scale_up_form));
+        if (per % form_nodes)
+          return fail(ErrorKind::kInvalid,
+                      fmt::format("--nodes {} is not a multiple of {}, the nodes of one {}", per, form_nodes, assume.scale_up_form));
         supernodes = per / form_nodes, per = form_nodes;
       }
       line(fmt::format("  - name: {}", list.size() > 1 ? o.devices[m.node].name + "-sn" : "sn"));
       if (supernodes > 1) line(fmt::format("{}count: {}                # assumed", indent, supernodes));
       line(fmt::format("{}nodes: {}{}", indent, per, assume.nodes > 0 || per > 1 ? "                # assumed" : ""));
       if (assume.nodes > 0) assumed(fmt::format("{} nodes like the one in the file", assume.nodes));
-      line(fmt::format("{}cards_per_node: {}        # {}", indent, m.cards.size(), m.cards.empty() ? "not known: no device is said to be a card" : !m.cards.empty() && m.cards[0] == kNoDevice ? "assumed" : fmt::format("from line {}", o.devices[m.cards[0]].at.line)));
+      line(fmt::format("{}cards_per_node: {}        # {}", indent, m.cards.size(),
+                       m.cards.empty()                               ? "not known: no device is said to be a card"
+                       : !m.cards.empty() && m.cards[0] == kNoDevice ? "assumed"
+                                                                     : fmt::format("from line {}", o.devices[m.cards[0]].at.line)));
       if (m.cards.empty()) unknown("number of cards");
-      if (!card.empty()) line(fmt::format("{}card: {}        # by {}", indent, card, o.fact(m.cards[0], "device").empty() ? "product name" : "PCI id " + o.fact(m.cards[0], "vendor") + ":" + o.fact(m.cards[0], "device")));
+      if (!card.empty())
+        line(fmt::format("{}card: {}        # by {}", indent, card,
+                         o.fact(m.cards[0], "device").empty()
+                             ? "product name"
+                             : "PCI id " + o.fact(m.cards[0], "vendor") + ":" + o.fact(m.cards[0], "device")));
       else if (form_sn.has("card")) {
         card = form_sn.get("card").text().value_or("");
         line(fmt::format("{}card: {}        # assumed", indent, flow(form_sn.get("card"))));
@@ -249,21 +274,28 @@ struct Writer {
         unknown("model of the cards");
       }
       if (!card.empty() && form_sn.has("card") && form_sn.get("card").text().value_or("") != card)
-        out.contradictions.push_back(fmt::format("the file's cards are {}, those of form {} are {}; the file's are kept", card, assume.scale_up_form, form_sn.get("card").text().value_or("")));
+        out.contradictions.push_back(fmt::format("the file's cards are {}, those of form {} are {}; the file's are kept", card,
+                                                 assume.scale_up_form, form_sn.get("card").text().value_or("")));
       if (m.cpus) line(fmt::format("{}cpus_per_node: {}", indent, m.cpus));
       if (form_up) {
         line(fmt::format("{}scale_up: {}        # assumed", indent, flow(with_scope(form_sn.get("scale_up"), form_nodes))));
         assumed(fmt::format("scale-up as in form {}", assume.scale_up_form));
-        auto links = form_sn.get("scale_up").has("links") ? form_sn.get("scale_up").get("links").integer(0, 1 << 20) : Result<std::int64_t>(-1);
-        if (up.described && up.total >= 0 && links && *links >= 0 && form_sn.get("scale_up").get("topology").text().value_or("") == "switched" && *links != up.total)
-          return fail(ErrorKind::kConflict, fmt::format("the file shows {} scale-up links per card, form {} has {}; this is another machine (or links are down)", up.total, assume.scale_up_form, *links));
+        auto links =
+            form_sn.get("scale_up").has("links") ? form_sn.get("scale_up").get("links").integer(0, 1 << 20) : Result<std::int64_t>(-1);
+        if (up.described && up.total >= 0 && links && *links >= 0 &&
+            form_sn.get("scale_up").get("topology").text().value_or("") == "switched" && *links != up.total)
+          return fail(ErrorKind::kConflict,
+                      fmt::format("the file shows {} scale-up links per card, form {} has {}; this is another machine (or links are down)",
+                                  up.total, assume.scale_up_form, *links));
       } else if (!up.yaml.empty()) {
         line(fmt::format("{}scale_up: {}", indent, up.yaml));
       } else if (!up.mesh.empty()) {
         for (int n = 0; n < per; ++n) {
           std::string node = fmt::format("{}{}/node{}", list.size() > 1 ? o.devices[m.node].name + "-sn" : "sn", number + 1, n + 1);
           for (const auto& [pair, count] : up.mesh)
-            for (int k = 0; k < count; ++k) cables.push_back(fmt::format("  - {{from: {0}/card{1}, to: {0}/card{2}, networks: [scale-up]}}", node, pair.first, pair.second));
+            for (int k = 0; k < count; ++k)
+              cables.push_back(
+                  fmt::format("  - {{from: {0}/card{1}, to: {0}/card{2}, networks: [scale-up]}}", node, pair.first, pair.second));
           for (std::size_t h = 0; h < up.hbds.size(); ++h) {
             std::vector<std::string> members;
             for (int c : up.hbds[h]) members.push_back(fmt::format("{}/card{}", node, c));
@@ -330,7 +362,8 @@ struct Writer {
       }
       if (rate == 0) unknown("rate of the NICs");
       unknown("what the NICs are connected to (give --scale-out rail:400G)");
-      line(fmt::format("scale_out: {{topology: unknown, nics_per_node: {}}}{}", nics, rate > 0 ? "        # ports of " + gbits(BitsPerSecond(rate)) : ""));
+      line(fmt::format("scale_out: {{topology: unknown, nics_per_node: {}}}{}", nics,
+                       rate > 0 ? "        # ports of " + gbits(BitsPerSecond(rate)) : ""));
       return {};
     }
     auto parts = split(assume.scale_out, ':');
@@ -339,46 +372,61 @@ struct Writer {
       std::vector<std::string> known;
       for (const auto& t : topologies().entries()) known.push_back(t.name);
       std::string near = nearest_word(topology, known);
-      return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: unknown topology '{}'{}; known: {}", assume.scale_out, topology, near.empty() ? "" : ", did you mean '" + near + "'?", topologies().names()));
+      return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: unknown topology '{}'{}; known: {}", assume.scale_out, topology,
+                                                   near.empty() ? "" : ", did you mean '" + near + "'?", topologies().names()));
     }
-    if (parts.size() > 3) return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: expected TOPOLOGY, TOPOLOGY:RATE or TOPOLOGY:RATE:NICS (rail:400G, rail:400G:8)", assume.scale_out));
+    if (parts.size() > 3)
+      return fail(
+          ErrorKind::kInvalid,
+          fmt::format("--scale-out {}: expected TOPOLOGY, TOPOLOGY:RATE or TOPOLOGY:RATE:NICS (rail:400G, rail:400G:8)", assume.scale_out));
     double given = 0;
     if (parts.size() > 1 && !parts[1].empty()) {
       auto r = parse_quantity(parts[1], "Gb/s");
-      if (!r || *r <= 0) return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: '{}' is not a rate (400G)", assume.scale_out, parts[1]));
+      if (!r || *r <= 0)
+        return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: '{}' is not a rate (400G)", assume.scale_out, parts[1]));
       given = *r;
     }
     int per_node = nics;
     if (parts.size() > 2) {
       auto n = parse_int(parts[2]);
-      if (!n || *n < 1 || *n > 64) return fail(ErrorKind::kInvalid, fmt::format("--scale-out {}: '{}' is not a number of NICs per node (1 to 64)", assume.scale_out, parts[2]));
+      if (!n || *n < 1 || *n > 64)
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("--scale-out {}: '{}' is not a number of NICs per node (1 to 64)", assume.scale_out, parts[2]));
       per_node = static_cast<int>(*n);
     }
     if (per_node == 0) {
       per_node = static_cast<int>(list[0].cards.size());
       assumed(fmt::format("{} NICs per node, one per card (the file lists none)", per_node));
     } else if (nics && per_node != nics) {
-      out.contradictions.push_back(fmt::format("the file has {} network ports per node, --scale-out says {}; the latter is written", nics, per_node));
+      out.contradictions.push_back(
+          fmt::format("the file has {} network ports per node, --scale-out says {}; the latter is written", nics, per_node));
     }
     per_node = std::clamp(per_node, 1, 64);
-    if (given > 0 && rate > 0 && given != rate) out.contradictions.push_back(fmt::format("the file's ports run at {}, --scale-out says {}; the latter is written", gbits(BitsPerSecond(rate)), gbits(BitsPerSecond(given))));
+    if (given > 0 && rate > 0 && given != rate)
+      out.contradictions.push_back(fmt::format("the file's ports run at {}, --scale-out says {}; the latter is written",
+                                               gbits(BitsPerSecond(rate)), gbits(BitsPerSecond(given))));
     double use = given > 0 ? given : rate;
     if (use == 0) unknown("rate of the NICs");
     int nodes = std::max<int>(assume.nodes, static_cast<int>(list.size()));
     if (!assume.scale_up_form.empty() && assume.nodes == 0)
-      if (auto form = read_site(assume.scale_up_form)) nodes = static_cast<int>(form->document.get("supernodes").at(0).get("nodes").integer(1, 1 << 30).value_or(nodes));
+      if (auto form = read_site(assume.scale_up_form))
+        nodes = static_cast<int>(form->document.get("supernodes").at(0).get("nodes").integer(1, 1 << 30).value_or(nodes));
     std::string more;
     if (topology == "rail") {
       // One block, as many uplinks as node ports on every leaf: no oversubscription. At most 8 spines.
       int spines = std::min(8, nodes), uplinks = (nodes + spines - 1) / spines * spines;
       more = fmt::format(", nodes_per_block: {}, spines: {}, uplinks: {}", nodes, spines, uplinks);
-      assumed(fmt::format("rail-optimised in one block: {} leaves of {} node ports and {} uplinks each, {} spines (not oversubscribed)", per_node, nodes, uplinks, spines));
+      assumed(fmt::format("rail-optimised in one block: {} leaves of {} node ports and {} uplinks each, {} spines (not oversubscribed)",
+                          per_node, nodes, uplinks, spines));
     } else if (topology == "leaf_spine") {
-      int ports = nodes * per_node, leaves = std::max(1, (ports + 31) / 32), spines = std::min(8, (ports + leaves - 1) / leaves), uplinks = ((ports + leaves - 1) / leaves + spines - 1) / spines * spines;
+      int ports = nodes * per_node, leaves = std::max(1, (ports + 31) / 32), spines = std::min(8, (ports + leaves - 1) / leaves),
+          uplinks = ((ports + leaves - 1) / leaves + spines - 1) / spines * spines;
       more = fmt::format(", leaves: {}, spines: {}, uplinks: {}", leaves, spines, uplinks);
-      assumed(fmt::format("{} leaves of up to 32 node ports with {} uplinks each, {} spines (not oversubscribed)", leaves, uplinks, spines));
+      assumed(
+          fmt::format("{} leaves of up to 32 node ports with {} uplinks each, {} spines (not oversubscribed)", leaves, uplinks, spines));
     }
-    line(fmt::format("scale_out: {{topology: {}, nics_per_node: {}{}{}}}        # assumed", topology, per_node, use > 0 ? ", rate: " + gbits(BitsPerSecond(use)) : "", more));
+    line(fmt::format("scale_out: {{topology: {}, nics_per_node: {}{}{}}}        # assumed", topology, per_node,
+                     use > 0 ? ", rate: " + gbits(BitsPerSecond(use)) : "", more));
     assumed(fmt::format("scale-out network {}{}", topology, given > 0 ? " of " + gbits(BitsPerSecond(given)) : ""));
     return {};
   }
@@ -392,7 +440,9 @@ struct Writer {
       WEFT_ASSIGN(auto form, read_site(assume.scale_up_form));
       form_sn = form.document.get("supernodes").at(0);
       if (auto n = form_sn.get("nodes"); !n.is_null() && n.integer(1, 1 << 30).value_or(1) != 1)
-        return fail(ErrorKind::kInvalid, fmt::format("form {} spans several nodes; which nodes of a Slurm tree share one such domain is not said in the file", assume.scale_up_form));
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("form {} spans several nodes; which nodes of a Slurm tree share one such domain is not said in the file",
+                                assume.scale_up_form));
     }
     auto nodes = o.of_kind(DeviceKind::kNode);
     auto switches = o.of_kind(DeviceKind::kSwitch);
@@ -443,7 +493,9 @@ struct Writer {
     };
     std::set<std::string> used;
     for (std::uint32_t s : switches) {
-      if (!used.insert(local(s)).second) return fail(ErrorKind::kConflict, fmt::format("two switches would both be called {}; rename one", local(s)), o.place(o.devices[s].at));
+      if (!used.insert(local(s)).second)
+        return fail(ErrorKind::kConflict, fmt::format("two switches would both be called {}; rename one", local(s)),
+                    o.place(o.devices[s].at));
       std::string tier = o.fact(s, "tier");
       line(fmt::format("  - {{name: {}{}}}", quoted(local(s)), tier.empty() ? "" : ", tier: " + tier));
     }
@@ -463,21 +515,30 @@ struct Writer {
     for (char& c : site_name)
       if (c == '/' || c == ':' || c == ' ' || c == '"' || c == '#' || static_cast<unsigned char>(c) < 0x21) c = '-';
     if (site_name.empty() || site_name[0] == '-') site_name = "imported" + site_name;
-    line(fmt::format("# Written by weft fabric import from {} ({}). What the file does not say stays unknown; \"assumed\" marks what was added by hand.", [&] {
-      std::string f = file.substr(file.find_last_of('/') + 1);
-      std::erase_if(f, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-      return f;
-    }(), o.format));
+    line(fmt::format(
+        "# Written by weft fabric import from {} ({}). What the file does not say stays unknown; \"assumed\" marks what was added by hand.",
+        [&] {
+          std::string f = file.substr(file.find_last_of('/') + 1);
+          std::erase_if(f, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+          return f;
+        }(),
+        o.format));
     line("site: " + quoted(site_name));
-    bool tree = std::any_of(o.links.begin(), o.links.end(), [&](const ObservedLink& l) { return l.network == Network::kScaleOut && l.b != kNoDevice && o.is(l.a, DeviceKind::kSwitch); });
+    bool tree = std::any_of(o.links.begin(), o.links.end(), [&](const ObservedLink& l) {
+      return l.network == Network::kScaleOut && l.b != kNoDevice && o.is(l.a, DeviceKind::kSwitch);
+    });
     if (tree) WEFT_TRY(tree_site());
     else WEFT_TRY(machines_site(machines()));
     // What the caller has answered is no longer unknown; what this writer says in the site's own words need not stand twice.
     auto answered = [&](const std::string& text) {
       auto begins = [&](std::string_view with) { return text.starts_with(with); };
       bool up = !assume.scale_up_form.empty(), net = !assume.scale_out.empty();
-      if (begins("what the network ports are connected to") || begins("speed of the network ports") || begins("rate of the scale-up links") || begins("number of NVLink switches")) return true;
-      return (up && (begins("scale-up links") || begins("whether the NVLinks") || begins("cards and NICs of the nodes") || begins("which devices are accelerators"))) || (net && begins("network cards"));
+      if (begins("what the network ports are connected to") || begins("speed of the network ports") ||
+          begins("rate of the scale-up links") || begins("number of NVLink switches"))
+        return true;
+      return (up && (begins("scale-up links") || begins("whether the NVLinks") || begins("cards and NICs of the nodes") ||
+                     begins("which devices are accelerators"))) ||
+             (net && begins("network cards"));
     };
     for (const Remark& r : o.unknown)
       if (tree || !answered(r.text)) unknown(r.text);
@@ -497,7 +558,8 @@ Result<ImportedSite> to_site(const Observed& observed, const SiteAssumptions& as
   // What is written must be what `read_site` reads: a mistake here is ours and must not leave the house.
   auto spec = parse_site(w.out.yaml, "imported site");
   if (!spec) return fail(ErrorKind::kInternal, "the site that was written is not readable: " + spec.error().text());
-  if (auto built = build(*spec); !built) return fail(built.error().kind, "the site that was written cannot be built: " + built.error().text());
+  if (auto built = build(*spec); !built)
+    return fail(built.error().kind, "the site that was written cannot be built: " + built.error().text());
   return std::move(w.out);
 }
 

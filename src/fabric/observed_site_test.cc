@@ -88,7 +88,8 @@ TEST(ObservedSite, HivesBecomeCablesAndDomains) {
   const int ring[4][2] = {{1, 2}, {0, 3}, {0, 3}, {1, 2}};
   for (int h = 0; h < 2; ++h)
     for (int c = 0; c < 4; ++c) {
-      text += "<pci busid=\"000" + std::to_string(h * 4 + c) + ":00:00.0\" class=\"0x038000\"><gpu dev=\"" + std::to_string(h * 4 + c) + "\">";
+      text +=
+          "<pci busid=\"000" + std::to_string(h * 4 + c) + ":00:00.0\" class=\"0x038000\"><gpu dev=\"" + std::to_string(h * 4 + c) + "\">";
       for (int t : ring[c]) text += "<xgmi target=\"000" + std::to_string(h * 4 + t) + ":00:00.0\" count=\"1\" tclass=\"0x038000\"/>";
       text += "</gpu></pci>";
     }
@@ -117,7 +118,8 @@ TEST(ObservedSite, SlurmTree) {
   EXPECT_EQ(snap.cards().size(), 0u);
   SiteAssumptions assume;
   assume.scale_out = "rail:400G";
-  EXPECT_NE(to_site(observed("SwitchName=s0 Nodes=n[1-3]\n"), assume).error().text().find("describes the scale-out network itself"), std::string::npos);
+  EXPECT_NE(to_site(observed("SwitchName=s0 Nodes=n[1-3]\n"), assume).error().text().find("describes the scale-out network itself"),
+            std::string::npos);
 }
 
 TEST(ObservedSite, BadOptionsSayWhatIsKnown) {

@@ -15,7 +15,10 @@ Report to_report(const Route& route, const Snapshot& s, DeviceId from, DeviceId 
     r.sections.push_back(head);
     return r;
   }
-  head.facts = {{"links on one path", fmt::format("{}", route.length)}, {"links used", fmt::format("{}", route.hops.size())}, {"one flow reaches", route.width.value() > 0 ? human(route.width) : "not known"}, {"latency, slowest path", human(route.latency)}};
+  head.facts = {{"links on one path", fmt::format("{}", route.length)},
+                {"links used", fmt::format("{}", route.hops.size())},
+                {"one flow reaches", route.width.value() > 0 ? human(route.width) : "not known"},
+                {"latency, slowest path", human(route.latency)}};
   r.sections.push_back(head);
   if (route.hops.empty()) return r;
   // Hops in order of travel: by distance from the source, in breadth-first steps over the hops themselves.
@@ -39,7 +42,9 @@ Report to_report(const Route& route, const Snapshot& s, DeviceId from, DeviceId 
       const Link& l = s.link(h.link.link());
       BitsPerSecond rate = s.effective_rate(h.link.link());
       std::string_view cable = s.cable_name(h.link.link());
-      t.rows.push_back({fmt::format("{}", step + 1), s.name(h.link.forward() ? l.a : l.b), s.name(h.link.forward() ? l.b : l.a), cable.empty() ? "–" : "cable/" + std::string(cable), fmt::format("{:.2f}", static_cast<double>(h.share) * 100), rate.value() > 0 ? human(rate) : "not known"});
+      t.rows.push_back({fmt::format("{}", step + 1), s.name(h.link.forward() ? l.a : l.b), s.name(h.link.forward() ? l.b : l.a),
+                        cable.empty() ? "–" : "cable/" + std::string(cable), fmt::format("{:.2f}", static_cast<double>(h.share) * 100),
+                        rate.value() > 0 ? human(rate) : "not known"});
     }
   r.sections.push_back({"Links", {}, {}, {t}, {}});
   return r;

@@ -21,10 +21,10 @@ struct Edge {
 
 // One link on the way, with what a route needs to know of it.
 struct Step {
-  std::uint32_t to;      // forwarder it leads to (for an end point's own links: from it)
+  std::uint32_t to;  // forwarder it leads to (for an end point's own links: from it)
   DirectedLink link;
-  double latency;        // of the link and of passing through `to`
-  double rate;           // bytes per second, 0 = not known
+  double latency;  // of the link and of passing through `to`
+  double rate;     // bytes per second, 0 = not known
 };
 
 // Distances of one component's forwarders to a set of them: a breadth-first search that goes on only as far as somebody asks.
@@ -39,12 +39,12 @@ struct Field {
 
 // How one device meets one network.
 struct Place {
-  std::vector<DeviceId> entries;   // where its traffic enters: itself, its own NIC, or every usable NIC of its node
+  std::vector<DeviceId> entries;  // where its traffic enters: itself, its own NIC, or every usable NIC of its node
   bool on_host = false;
   // Of the device itself, when it does not forward:
-  std::vector<Step> ups;           // usable links to forwarders, by forwarder
+  std::vector<Step> ups;                          // usable links to forwarders, by forwarder
   std::vector<std::pair<DeviceId, Step>> direct;  // usable links to other end points
-  std::vector<Field*> ways;        // distances to it, one per component it touches
+  std::vector<Field*> ways;                       // distances to it, one per component it touches
   bool ways_ready = false;
 };
 
@@ -52,19 +52,19 @@ struct Place {
 struct Graph {
   bool ready = false;
   bool cards_forward = false;
-  std::vector<std::uint32_t> index;       // device → forwarder, kNone for end points
-  std::vector<DeviceId> device;           // forwarder → device
-  std::vector<std::uint32_t> first;       // CSR of edges between forwarders
+  std::vector<std::uint32_t> index;  // device → forwarder, kNone for end points
+  std::vector<DeviceId> device;      // forwarder → device
+  std::vector<std::uint32_t> first;  // CSR of edges between forwarders
   std::vector<Edge> edges;
-  std::vector<std::uint32_t> component;   // forwarder → component
-  std::vector<std::uint32_t> local;       // forwarder → index inside its component
+  std::vector<std::uint32_t> component;  // forwarder → component
+  std::vector<std::uint32_t> local;      // forwarder → index inside its component
   std::vector<std::uint32_t> component_size;
-  std::vector<std::uint32_t> place_of;    // device → places, kNone
+  std::vector<std::uint32_t> place_of;  // device → places, kNone
   std::deque<Place> places;
-  std::vector<Field*> way_in;             // by component, while a route is walked
+  std::vector<Field*> way_in;  // by component, while a route is walked
   // By the set of forwarders next to a destination.
   std::unordered_map<std::uint64_t, std::vector<std::pair<std::vector<std::uint32_t>, std::unique_ptr<Field>>>> fields;
-  std::vector<double> share, latency;     // scratch, by forwarder
+  std::vector<double> share, latency;  // scratch, by forwarder
 };
 
 // (from, to) → route; open addressing, routes never move.
@@ -117,7 +117,8 @@ void sort_hops(std::vector<RouteHop>& hops, std::vector<RouteHop>& scratch, std:
       auto at = [&](std::size_t k) { return hops.begin() + static_cast<std::ptrdiff_t>(runs[k]); };
       std::merge(at(i), at(i + 1), at(i + 1), at(i + 2), scratch.begin() + static_cast<std::ptrdiff_t>(runs[i]), less);
     }
-    if (i + 1 < runs.size()) std::copy(hops.begin() + static_cast<std::ptrdiff_t>(runs[i]), hops.end(), scratch.begin() + static_cast<std::ptrdiff_t>(runs[i]));
+    if (i + 1 < runs.size())
+      std::copy(hops.begin() + static_cast<std::ptrdiff_t>(runs[i]), hops.end(), scratch.begin() + static_cast<std::ptrdiff_t>(runs[i]));
     hops.swap(scratch);
   }
 }
@@ -143,7 +144,9 @@ struct Routes::State {
     return m && m->port_latency && snapshot.device(d).kind == DeviceKind::kSwitch ? m->port_latency->value() : 0;
   }
   Step step(std::uint32_t to, LinkId l, bool forward, double pass) const {
-    return {to, directed(l, forward), (static_cast<double>(snapshot.link(l).latency_ns) + snapshot.health(l).extra_latency_ns) * 1e-9 + pass, snapshot.effective_rate(l).value() / 8};
+    return {to, directed(l, forward),
+            (static_cast<double>(snapshot.link(l).latency_ns) + snapshot.health(l).extra_latency_ns) * 1e-9 + pass,
+            snapshot.effective_rate(l).value() / 8};
   }
 
   Graph& graph(Network n) {
@@ -156,7 +159,9 @@ struct Routes::State {
     for (DeviceId card : snapshot.cards()) {
       for (PortId p : snapshot.ports_of(card)) {
         LinkId l = snapshot.port(p).link;
-        if (l.ok() && (snapshot.link(l).networks & bit(n)) && snapshot.device(snapshot.port(snapshot.peer(p)).device).kind == DeviceKind::kCard) g.cards_forward = true;
+        if (l.ok() && (snapshot.link(l).networks & bit(n)) &&
+            snapshot.device(snapshot.port(snapshot.peer(p)).device).kind == DeviceKind::kCard)
+          g.cards_forward = true;
       }
       if (g.cards_forward) break;
     }
@@ -311,7 +316,8 @@ struct Routes::State {
     return found;
   }
 
-  bool spread(Graph& g, Network n, std::uint32_t a, const Place& from, std::uint32_t b, const Place& to, double weight, int& length, double& worst) {
+  bool spread(Graph& g, Network n, std::uint32_t a, const Place& from, std::uint32_t b, const Place& to, double weight, int& length,
+              double& worst) {
     auto& share = g.share;
     auto& latency = g.latency;
     // `level`: forwarders that hold traffic now, all at one distance from b.
@@ -361,7 +367,8 @@ struct Routes::State {
       if (b != kNone) {
         worst = std::max(worst, latency[f] - pass_latency(g.device[f]));
       } else {
-        auto [low, high] = std::equal_range(to.ups.begin(), to.ups.end(), Step{f, {}, 0, 0}, [](const Step& x, const Step& y) { return x.to < y.to; });
+        auto [low, high] =
+            std::equal_range(to.ups.begin(), to.ups.end(), Step{f, {}, 0, 0}, [](const Step& x, const Step& y) { return x.to < y.to; });
         double part = share[f] / static_cast<double>(high - low);
         for (auto s = low; s != high; ++s) {
           take({f, {s->link.v ^ 1}, s->latency, s->rate}, part);
@@ -383,7 +390,8 @@ struct Routes::State {
       if (far == b) return 1;
     std::uint32_t best = kFar;
     for (Field* w : ways_to(g, to, b)) {
-      if (std::uint32_t f = g.index[a.v]; f != kNone && g.component[f] == w->component) best = std::min(best, distance(g, n, *w, f, kFar - 1));
+      if (std::uint32_t f = g.index[a.v]; f != kNone && g.component[f] == w->component)
+        best = std::min(best, distance(g, n, *w, f, kFar - 1));
       for (const Step& s : from.ups)
         if (g.component[s.to] == w->component)
           if (std::uint32_t d = distance(g, n, *w, s.to, kFar - 1); d != kFar) best = std::min(best, d + 1);
@@ -459,7 +467,8 @@ struct Routes::State {
         if (!route.hops.empty() && route.hops.back().link == h.link) route.hops.back().share += h.share;
         else route.hops.push_back(h);
       width = std::numeric_limits<double>::infinity();
-      for (const RouteHop& h : route.hops) width = std::min(width, snapshot.effective_rate(h.link.link()).value() / 8 / static_cast<double>(h.share));
+      for (const RouteHop& h : route.hops)
+        width = std::min(width, snapshot.effective_rate(h.link.link()).value() / 8 / static_cast<double>(h.share));
     }
     route.width = BytesPerSecond(route.hops.empty() ? 0 : width);
     route.length = length;

@@ -24,7 +24,14 @@ std::string model_name(const Snapshot& s, DeviceId d) {
 
 Section supernodes(const Snapshot& s) {
   Section out{"Supernodes", {}, {}, {}, {}};
-  Table t{"", {{"supernode"}, {"nodes", Align::kRight}, {"spare", Align::kRight}, {"cards", Align::kRight}, {"card"}, {"usable cards", Align::kRight}}, {}};
+  Table t{"",
+          {{"supernode"},
+           {"nodes", Align::kRight},
+           {"spare", Align::kRight},
+           {"cards", Align::kRight},
+           {"card"},
+           {"usable cards", Align::kRight}},
+          {}};
   std::set<std::uint32_t> spare;
   for (DeviceId n : spare_nodes(s)) spare.insert(n.v);
   std::size_t shown = 0;
@@ -38,7 +45,8 @@ Section supernodes(const Snapshot& s) {
       for (DeviceId c : s.children(node))
         if (s.device(c).kind == DeviceKind::kCard) ++cards, usable += s.usable(c), card = model_name(s, c);
     }
-    t.rows.push_back({s.name(sn), fmt::format("{}", nodes), fmt::format("{}", spares), fmt::format("{}", cards), card, fmt::format("{}", usable)});
+    t.rows.push_back(
+        {s.name(sn), fmt::format("{}", nodes), fmt::format("{}", spares), fmt::format("{}", cards), card, fmt::format("{}", usable)});
   }
   if (shown > 20) out.paragraphs.push_back(fmt::format("The first 20 of {} supernodes.", shown));
   out.tables.push_back(t);
@@ -46,7 +54,11 @@ Section supernodes(const Snapshot& s) {
 }
 
 Section networks(const Snapshot& s) {
-  Section out{"Networks", {"Switches of one network, place, tier and model together. Links: from the lower end; rates in one direction."}, {}, {}, {}};
+  Section out{"Networks",
+              {"Switches of one network, place, tier and model together. Links: from the lower end; rates in one direction."},
+              {},
+              {},
+              {}};
   Table t{"", {{"network"}, {"from"}, {"to"}, {"links", Align::kRight}, {"spare", Align::kRight}, {"rate", Align::kRight}, {"medium"}}, {}};
   auto role = [&](DeviceId d) {
     const Device& x = s.device(d);
@@ -72,7 +84,8 @@ Section networks(const Snapshot& s) {
   }
   for (const auto& [key, sum] : sums) {
     const auto& [n, from, to, rate, medium] = key;
-    t.rows.push_back({std::string(network_name(static_cast<Network>(n))), from, to, fmt::format("{}", sum.links), fmt::format("{}", sum.spare), rate > 0 ? human(BitsPerSecond(rate)) : "not known", std::string(medium_name(medium))});
+    t.rows.push_back({std::string(network_name(static_cast<Network>(n))), from, to, fmt::format("{}", sum.links),
+                      fmt::format("{}", sum.spare), rate > 0 ? human(BitsPerSecond(rate)) : "not known", std::string(medium_name(medium))});
   }
   out.tables.push_back(t);
   return out;
@@ -94,12 +107,15 @@ Section health(const Snapshot& s) {
   Section out{"Health", {}, {}, {}, {}};
   Table t{"", {{"what"}, {"state"}}, {}};
   for (const auto& [link, h] : s.link_overlay()) {
-    std::string state = h.state == LinkState::kDown ? "down" : h.state == LinkState::kDegraded ? fmt::format("degraded to {:.0f} %", h.rate_factor * 100) : "up";
+    std::string state = h.state == LinkState::kDown       ? "down"
+                        : h.state == LinkState::kDegraded ? fmt::format("degraded to {:.0f} %", h.rate_factor * 100)
+                                                          : "up";
     t.rows.push_back({s.name(link), state + (h.in_service ? "" : ", out of service")});
   }
   for (const auto& [device, h] : s.device_overlay()) {
     std::string state = h.state == DeviceState::kFailed ? "failed" : h.state == DeviceState::kSuspect ? "suspect" : "up";
-    t.rows.push_back({s.name(device), state + (h.cordoned ? ", cordoned" : "") + (h.owner.empty() ? "" : " by " + h.owner) + (h.reason.empty() ? "" : ": " + h.reason)});
+    t.rows.push_back({s.name(device), state + (h.cordoned ? ", cordoned" : "") + (h.owner.empty() ? "" : " by " + h.owner) +
+                                          (h.reason.empty() ? "" : ": " + h.reason)});
   }
   if (t.rows.empty()) out.paragraphs.push_back("Nothing differs from what was built.");
   else out.tables.push_back(t);
@@ -113,7 +129,8 @@ Report describe(const Snapshot& s) {
   r.title = "Site " + s.site_name();
   Section head;
   for (int k = 1; k <= static_cast<int>(DeviceKind::kOcs); ++k)
-    if (std::size_t n = s.of_kind(static_cast<DeviceKind>(k)).size()) head.facts.emplace_back(std::string(kind_name(static_cast<DeviceKind>(k))), fmt::format("{}", n));
+    if (std::size_t n = s.of_kind(static_cast<DeviceKind>(k)).size())
+      head.facts.emplace_back(std::string(kind_name(static_cast<DeviceKind>(k))), fmt::format("{}", n));
   head.facts.emplace_back("links", fmt::format("{}", s.link_count()));
   head.facts.emplace_back("version", fmt::format("{}", s.version()));
   head.facts.emplace_back("content", fmt::format("{:016x}", s.content_hash()));

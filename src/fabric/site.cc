@@ -8,7 +8,9 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::string_view kTopKeys[] = {"site", "title", "models", "supernodes", "scale_out", "storage_network", "storage", "management", "facility", "switches", "cables", "domains", "aliases", "unknown", "sources"};
+constexpr std::string_view kTopKeys[] = {"site",    "title",      "models",   "supernodes", "scale_out", "storage_network",
+                                         "storage", "management", "facility", "switches",   "cables",    "domains",
+                                         "aliases", "unknown",    "sources"};
 
 }  // namespace
 
@@ -17,11 +19,13 @@ Result<SiteSpec> parse_site(std::string_view content, std::string file) {
   WEFT_ASSIGN(spec.document, Yaml::parse(content, file));
   spec.file = std::move(file);
   spec.text = std::string(content);
-  if (spec.document.kind() != Yaml::Kind::kMap) return spec.document.error("a site file is a mapping that starts with 'site: NAME' (docs/site-file.md)");
+  if (spec.document.kind() != Yaml::Kind::kMap)
+    return spec.document.error("a site file is a mapping that starts with 'site: NAME' (docs/site-file.md)");
   WEFT_TRY(spec.document.only({std::begin(kTopKeys), std::end(kTopKeys)}));
   if (!spec.document.has("site")) return spec.document.error("the site has no name: add 'site: NAME'");
   WEFT_ASSIGN(spec.name, spec.document.get("site").text());
-  if (spec.name.empty() || spec.name.find_first_of("/: ") != std::string::npos) return spec.document.get("site").error("a site's name is one word without '/', ':' or blanks");
+  if (spec.name.empty() || spec.name.find_first_of("/: ") != std::string::npos)
+    return spec.document.get("site").error("a site's name is one word without '/', ':' or blanks");
   if (spec.document.get("supernodes").size() == 0) return spec.document.error("a site needs at least one entry under 'supernodes:'");
   return spec;
 }
@@ -42,7 +46,8 @@ Result<SiteSpec> read_site(const std::string& name_or_path) {
   }
   auto content = read_file(name_or_path, std::size_t{64} << 20);
   if (!content) {
-    if (content.error().kind == ErrorKind::kNotFound && name_or_path.find('/') == std::string::npos && name_or_path.find('.') == std::string::npos)
+    if (content.error().kind == ErrorKind::kNotFound && name_or_path.find('/') == std::string::npos &&
+        name_or_path.find('.') == std::string::npos)
       return fail(ErrorKind::kNotFound, "no site '" + name_or_path + "': neither built in ('weft list sites') nor a file");
     return std::unexpected(content.error());
   }

@@ -13,9 +13,9 @@ namespace weft::fabric {
 
 struct SiteSpec {
   std::string name;
-  std::string file;      // where it came from, for messages
-  Yaml document;         // validated tree; keeps lines
-  std::string text;      // as written
+  std::string file;  // where it came from, for messages
+  Yaml document;     // validated tree; keeps lines
+  std::string text;  // as written
 };
 
 // A site given by name ("lab-32", "pod-144", any file of data/sites) or by path. Forms ("gb200-nvl72") are sites too.

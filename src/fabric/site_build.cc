@@ -51,7 +51,8 @@ struct Builder {
   std::vector<DeviceId> leaves_storage;  // switches that storage attaches to
   NetworkSet storage_networks = bit(Network::kStorage);
 
-  Builder(const SiteSpec& s, const BuildLimits& l) : spec(s), limits(l), b(s.name), root(s.document), models(s.document.get("models")), links_left(l.max_links) {}
+  Builder(const SiteSpec& s, const BuildLimits& l)
+      : spec(s), limits(l), b(s.name), root(s.document), models(s.document.get("models")), links_left(l.max_links) {}
 
   // Parsing the catalogue once per name, not once per node.
   Result<std::uint32_t> switch_model_id(const Yaml& y) {
@@ -78,7 +79,9 @@ struct Builder {
       WEFT_ASSIGN(int per_card, count(sn.get("scale_up"), "links", 1, 0, 1 << 20));
       links += static_cast<double>(n) * per * cards * std::max(1, per_card);
       if (devices > static_cast<double>(limits.max_devices) || links > static_cast<double>(limits.max_links))
-        return sn.error(fmt::format("{} supernodes of {} nodes with {} cards make more than {} devices or {} links; split the site or lower 'count'", n, per, cards, limits.max_devices, limits.max_links));
+        return sn.error(
+            fmt::format("{} supernodes of {} nodes with {} cards make more than {} devices or {} links; split the site or lower 'count'", n,
+                        per, cards, limits.max_devices, limits.max_links));
     }
     return {};
   }
@@ -96,7 +99,8 @@ struct Builder {
     WEFT_TRY(y.only(keys));
     WEFT_ASSIGN(double rate, quantity(y, "rate", "b/s", 0));
     w.rate = BitsPerSecond(rate);
-    for (auto [key, medium, length_key, length] : {std::tuple{"medium", &w.medium, "length", &w.length_m}, {"trunk_medium", &w.trunk_medium, "trunk_length", &w.trunk_length_m}}) {
+    for (auto [key, medium, length_key, length] :
+         {std::tuple{"medium", &w.medium, "length", &w.length_m}, {"trunk_medium", &w.trunk_medium, "trunk_length", &w.trunk_length_m}}) {
       if (y.has(key)) {
         WEFT_ASSIGN(auto m, y.get(key).text());
         auto parsed = parse_medium(m);
@@ -114,7 +118,9 @@ struct Builder {
     w.next_cable = [this] { return next_cable(); };
     w.budget = links_left;
     double links = t->links(w);
-    if (links > static_cast<double>(links_left)) return y.error(fmt::format("this topology would need {:.0f} links, more than the limit of {}; make it smaller", links, limits.max_links));
+    if (links > static_cast<double>(links_left))
+      return y.error(
+          fmt::format("this topology would need {:.0f} links, more than the limit of {}; make it smaller", links, limits.max_links));
     return t;
   }
 
@@ -126,7 +132,9 @@ struct Builder {
   }
 
   Status supernode(const Yaml& y, int& number) {
-    WEFT_TRY(y.only({"name", "count", "nodes", "cards_per_node", "card", "racks", "spare_nodes", "cooling", "psus_per_node", "power_shelves_per_rack", "shelf_power", "rack_power", "cpus_per_node", "scale_up", "node_names", "source", "host_power", "psu_power"}));
+    WEFT_TRY(y.only({"name", "count", "nodes", "cards_per_node", "card", "racks", "spare_nodes", "cooling", "psus_per_node",
+                     "power_shelves_per_rack", "shelf_power", "rack_power", "cpus_per_node", "scale_up", "node_names", "source",
+                     "host_power", "psu_power"}));
     WEFT_ASSIGN(auto base, text(y, "name", "sn"));
     WEFT_ASSIGN(int repeat, count(y, "count", 1, 1, 1 << 30));
     WEFT_ASSIGN(int node_count, count(y, "nodes", 1, 1, 1 << 30));
@@ -136,7 +144,8 @@ struct Builder {
     WEFT_ASSIGN(int cpus, count(y, "cpus_per_node", 0, 0, 64));
     WEFT_ASSIGN(int spares, count(y, "spare_nodes", 0, 0, node_count));
     WEFT_ASSIGN(auto cooling, text(y, "cooling", ""));
-    if (!cooling.empty() && cooling != "air" && cooling != "liquid" && cooling != "rear-door") return y.get("cooling").error("cooling is air, rear-door or liquid");
+    if (!cooling.empty() && cooling != "air" && cooling != "liquid" && cooling != "rear-door")
+      return y.get("cooling").error("cooling is air, rear-door or liquid");
     std::uint32_t card = UINT32_MAX;
     if (y.has("card")) {
       WEFT_ASSIGN(auto name, y.get("card").text());
@@ -180,7 +189,9 @@ struct Builder {
       if (!expanded) return std::unexpected(expanded.error().in(y.get("node_names").place()));
       host_names = *expanded;
       if (host_names.size() != static_cast<std::size_t>(repeat) * static_cast<std::size_t>(node_count))
-        return y.get("node_names").error(fmt::format("{} host names for {} nodes", host_names.size(), static_cast<std::size_t>(repeat) * static_cast<std::size_t>(node_count)));
+        return y.get("node_names")
+            .error(fmt::format("{} host names for {} nodes", host_names.size(),
+                               static_cast<std::size_t>(repeat) * static_cast<std::size_t>(node_count)));
     }
     for (int r = 0; r < repeat; ++r) {
       DeviceId sn = b.add_device(DeviceKind::kSupernode, b.site(), fmt::format("{}{}", base, ++number));
@@ -206,14 +217,16 @@ struct Builder {
         for (int c = 0; c < cards; ++c) info.cards.push_back(b.add_device(DeviceKind::kCard, node, fmt::format("card{}", c), card));
         for (int c = 0; c < cpus; ++c) b.add_device(DeviceKind::kCpu, node, fmt::format("cpu{}", c));
         for (int p = 0; p < psus; ++p) b.add_device(DeviceKind::kPsu, node, fmt::format("psu{}", p), psu_model);
-        if (!host_names.empty()) b.add_alias(host_names[static_cast<std::size_t>(r) * static_cast<std::size_t>(node_count) + static_cast<std::size_t>(n)], node);
+        if (!host_names.empty())
+          b.add_alias(host_names[static_cast<std::size_t>(r) * static_cast<std::size_t>(node_count) + static_cast<std::size_t>(n)], node);
         if (!info.cards.empty()) groups.push_back(info.cards), node_ids.push_back(node);
         nodes.push_back(std::move(info));
       }
       Yaml up = y.get("scale_up");
       if (up.is_null() || groups.empty()) continue;
       WEFT_ASSIGN(auto scope, text(up, "scope", "supernode"));
-      if (scope != "supernode" && scope != "node") return up.get("scope").error("scope is supernode (one domain) or node (one domain per node)");
+      if (scope != "supernode" && scope != "node")
+        return up.get("scope").error("scope is supernode (one domain) or node (one domain per node)");
       auto wire = [&](std::vector<std::vector<DeviceId>> g, std::vector<DeviceId> ids, const std::string& name) -> Status {
         std::vector<DeviceId> members;
         for (const auto& x : g) members.insert(members.end(), x.begin(), x.end());
@@ -295,12 +308,15 @@ struct Builder {
     auto medium = parse_medium(medium_text);
     if (!medium) return y.get("medium").error("unknown medium '" + medium_text + "'");
     DeviceId id = b.add_device(DeviceKind::kStorage, b.site(), name);
-    if (leaves_storage.empty()) return y.error("no network carries storage: give scale_out 'networks: [scale-out, storage]' or a storage_network");
+    if (leaves_storage.empty())
+      return y.error("no network carries storage: give scale_out 'networks: [scale-out, storage]' or a storage_network");
     for (int p = 0; p < ports; ++p) {
       Link link{};
-      link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)), link.length_m = static_cast<float>(length), link.medium = *medium;
+      link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)),
+      link.length_m = static_cast<float>(length), link.medium = *medium;
       link.networks = storage_networks, link.plane = -1, link.cable = next_cable();
-      auto made = b.add_link(b.add_port(id, storage_networks), b.add_port(leaves_storage[static_cast<std::size_t>(p) % leaves_storage.size()], storage_networks), link);
+      auto made = b.add_link(b.add_port(id, storage_networks),
+                             b.add_port(leaves_storage[static_cast<std::size_t>(p) % leaves_storage.size()], storage_networks), link);
       if (!made) return std::unexpected(made.error().in(y.place()));
     }
     return {};
@@ -330,7 +346,8 @@ struct Builder {
     }
     auto join = [&](DeviceId x, DeviceId z) -> Status {
       Link link{};
-      link.rate = BitsPerSecond(rate), link.latency_ns = 1000, link.length_m = static_cast<float>(length), link.medium = *medium, link.networks = role, link.plane = -1, link.cable = next_cable();
+      link.rate = BitsPerSecond(rate), link.latency_ns = 1000, link.length_m = static_cast<float>(length), link.medium = *medium,
+      link.networks = role, link.plane = -1, link.cable = next_cable();
       auto made = b.add_link(b.add_port(x, role), b.add_port(z, role), link);
       if (!made) return std::unexpected(made.error().in(y.place()));
       return {};
@@ -397,9 +414,11 @@ struct Builder {
       WEFT_TRY(item.only({"kind", "name", "members"}));
       WEFT_ASSIGN(auto kind_text, item.get("kind").text());
       std::optional<DomainKind> kind;
-      for (auto k : {DomainKind::kHbd, DomainKind::kRack, DomainKind::kPower, DomainKind::kCooling, DomainKind::kFailure, DomainKind::kScheduling})
+      for (auto k :
+           {DomainKind::kHbd, DomainKind::kRack, DomainKind::kPower, DomainKind::kCooling, DomainKind::kFailure, DomainKind::kScheduling})
         if (domain_kind_name(k) == kind_text) kind = k;
-      if (!kind) return item.get("kind").error("unknown kind of domain '" + kind_text + "'; known: hbd, rack, power, cooling, failure, scheduling");
+      if (!kind)
+        return item.get("kind").error("unknown kind of domain '" + kind_text + "'; known: hbd, rack, power, cooling, failure, scheduling");
       WEFT_ASSIGN(auto name, item.get("name").text());
       std::vector<DeviceId> members;
       for (const Yaml& m : item.get("members").items()) {
@@ -432,7 +451,8 @@ struct Builder {
       }
       if (networks == 0) networks = bit(Network::kScaleOut);
       Link link{};
-      link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)), link.length_m = static_cast<float>(length), link.medium = *medium, link.networks = networks, link.plane = -1;
+      link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)),
+      link.length_m = static_cast<float>(length), link.medium = *medium, link.networks = networks, link.plane = -1;
       if (item.has("spare")) {
         WEFT_ASSIGN(link.spare, item.get("spare").boolean());
       }
@@ -495,7 +515,8 @@ struct Builder {
       auto& cards = by_supernode[{n.supernode.v, n.spare}];
       cards.insert(cards.end(), n.cards.begin(), n.cards.end());
     }
-    for (const auto& [key, cards] : by_supernode) b.add_domain(DomainKind::kScheduling, b.name(DeviceId{key.first}) + (key.second ? std::string(kSpareSuffix) : ""), cards);
+    for (const auto& [key, cards] : by_supernode)
+      b.add_domain(DomainKind::kScheduling, b.name(DeviceId{key.first}) + (key.second ? std::string(kSpareSuffix) : ""), cards);
     return {};
   }
 

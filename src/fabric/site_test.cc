@@ -66,12 +66,22 @@ TEST(FabricSite, Pod144IsTwoNvl72) {
 TEST(FabricSite, BadInputNamesFileLineAndRemedy) {
   EXPECT_EQ(error_of("site: x\nsupernode: []\n"), "site.yaml:2: unknown key 'supernode'; did you mean 'supernodes'?");
   EXPECT_NE(error_of("site: x\nsupernodes:\n  - {nodes: 10000000, cards_per_node: 8}\n").find("site.yaml:3: "), std::string::npos);
-  EXPECT_NE(error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {from: sn1/node1/card0:p0, to: sn1/node9/card0:p0}\n").find("dangling cable: no device 'sn1/node9/card0'"), std::string::npos);
-  std::string twice = error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {name: A, from: sn1/node1/card0:p0, to: sn1/node1/card1:p0}\n  - {name: B, from: sn1/node1/card0:p0, to: sn1/node1/card2:p0}\n");
+  EXPECT_NE(error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {from: sn1/node1/card0:p0, to: sn1/node9/card0:p0}\n")
+                .find("dangling cable: no device 'sn1/node9/card0'"),
+            std::string::npos);
+  std::string twice = error_of(
+      "site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {name: A, from: sn1/node1/card0:p0, to: sn1/node1/card1:p0}\n  - {name: B, from: "
+      "sn1/node1/card0:p0, to: sn1/node1/card2:p0}\n");
   EXPECT_EQ(twice, "site.yaml:6: two cables in port sn1/node1/card0:p0: cable A is already there");
-  EXPECT_NE(error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {from: sn1/node1/card0:p0, to: sn1/node1/card1:p0, length: -2 m}\n").find("site.yaml:5"), std::string::npos);
+  EXPECT_NE(
+      error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {from: sn1/node1/card0:p0, to: sn1/node1/card1:p0, length: -2 m}\n")
+          .find("site.yaml:5"),
+      std::string::npos);
   EXPECT_NE(error_of("").find("empty"), std::string::npos);
-  EXPECT_FALSE(error_of(std::string_view("\x7f""ELF\0\0\x01", 7)).empty());
+  EXPECT_FALSE(error_of(std::string_view("\x7f"
+                                         "ELF\0\0\x01",
+                                         7))
+                   .empty());
 }
 
 }  // namespace

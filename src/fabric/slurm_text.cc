@@ -29,12 +29,14 @@ Result<std::vector<SlurmLine>> slurm_lines(std::string_view text, const std::str
     int number = static_cast<int>(i) + 1;
     auto at = [&] { return fmt::format("{}:{}", file, number); };
     std::string line = strip_comment(lines[i]);
-    while (std::string_view(line).find_last_not_of(" \t") != std::string_view::npos && line[line.find_last_not_of(" \t")] == '\\' && i + 1 < lines.size()) {
+    while (std::string_view(line).find_last_not_of(" \t") != std::string_view::npos && line[line.find_last_not_of(" \t")] == '\\' &&
+           i + 1 < lines.size()) {
       line.erase(line.find_last_not_of(" \t"));
       line += " " + strip_comment(lines[++i]);
     }
     if (trim(line).empty()) continue;
-    if (line.find("{{") != std::string::npos || line.find("{%") != std::string::npos) return fail(ErrorKind::kInvalid, "this is a template ('{{' or '{%'), not a Slurm file; render it first and give the result", at());
+    if (line.find("{{") != std::string::npos || line.find("{%") != std::string::npos)
+      return fail(ErrorKind::kInvalid, "this is a template ('{{' or '{%'), not a Slurm file; render it first and give the result", at());
     SlurmLine parsed{{}, number};
     std::string_view rest = trim(line);
     if (starts_with_word(lower(rest), "include")) {
@@ -46,7 +48,8 @@ Result<std::vector<SlurmLine>> slurm_lines(std::string_view text, const std::str
       std::size_t equal = rest.find('=');
       if (equal == std::string_view::npos) return fail(ErrorKind::kInvalid, fmt::format("'{}' is not Key=Value", rest.substr(0, 60)), at());
       std::string key = lower(trim(rest.substr(0, equal)));
-      if (key.empty() || key.find_first_of(" \t") != std::string::npos) return fail(ErrorKind::kInvalid, fmt::format("'{}' is not Key=Value", rest.substr(0, std::min<std::size_t>(equal, 60))), at());
+      if (key.empty() || key.find_first_of(" \t") != std::string::npos)
+        return fail(ErrorKind::kInvalid, fmt::format("'{}' is not Key=Value", rest.substr(0, std::min<std::size_t>(equal, 60))), at());
       rest = rest.substr(equal + 1);
       rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
       std::string value;
@@ -60,7 +63,8 @@ Result<std::vector<SlurmLine>> slurm_lines(std::string_view text, const std::str
         std::size_t end = 0;
         while (end < rest.size() && (rest[end] != ' ' && rest[end] != '\t')) {
           ++end;
-          if (rest[end - 1] == ',') while (end < rest.size() && (rest[end] == ' ' || rest[end] == '\t')) ++end;
+          if (rest[end - 1] == ',')
+            while (end < rest.size() && (rest[end] == ' ' || rest[end] == '\t')) ++end;
         }
         for (char c : rest.substr(0, end))
           if (c != ' ' && c != '\t') value += c;
@@ -114,10 +118,17 @@ void compare(Observed& o, const Names& known, std::uint32_t file_index, const st
       unplaced.push_back(n);
     }
   if (!unknown.empty() && complete)
-    o.contradictions.push_back({fmt::format("{} node(s) of the topology are not in {}: {}; Slurm would refuse or ignore them (a prefix dropped in a host list?)", unknown.size(), what, some(unknown)), {0, first_unknown}});
+    o.contradictions.push_back(
+        {fmt::format("{} node(s) of the topology are not in {}: {}; Slurm would refuse or ignore them (a prefix dropped in a host list?)",
+                     unknown.size(), what, some(unknown)),
+         {0, first_unknown}});
   if (!unplaced.empty())
-    o.contradictions.push_back({fmt::format("{} of {} nodes of {} are not placed under any switch: {}", unplaced.size(), known.order.size(), what, some(unplaced)), {file_index, first_unplaced}});
-  o.understood.push_back({fmt::format("{} names {} nodes; {} of them stand in the topology{}", what, known.order.size(), names, mentions != names ? fmt::format(" ({} times in all)", mentions) : ""), {file_index, 0}});
+    o.contradictions.push_back(
+        {fmt::format("{} of {} nodes of {} are not placed under any switch: {}", unplaced.size(), known.order.size(), what, some(unplaced)),
+         {file_index, first_unplaced}});
+  o.understood.push_back({fmt::format("{} names {} nodes; {} of them stand in the topology{}", what, known.order.size(), names,
+                                      mentions != names ? fmt::format(" ({} times in all)", mentions) : ""),
+                          {file_index, 0}});
 }
 
 int gpus_of(std::string_view gres) {  // "gpu:volta:2,nvme:1" → 2; -1 when it says none
@@ -140,14 +151,18 @@ void say_gpus(Observed& o, const std::unordered_map<std::string, std::pair<int, 
     if (it == gpus.end()) continue;
     auto& said = o.devices[d].facts["gpus"];
     said.say(std::to_string(it->second.first), {file, it->second.second});
-    if (said.contradicted()) o.contradictions.push_back({fmt::format("{} has {} GPUs by {} and {} here", o.devices[d].name, said.all[0].first, o.place(said.all[0].second), it->second.first), {file, it->second.second}});
+    if (said.contradicted())
+      o.contradictions.push_back({fmt::format("{} has {} GPUs by {} and {} here", o.devices[d].name, said.all[0].first,
+                                              o.place(said.all[0].second), it->second.first),
+                                  {file, it->second.second}});
   }
 }
 
 }  // namespace
 
 Status add_slurm_conf(Observed& o, std::string_view text, const std::string& file) {
-  if (text.size() > kMaxImportBytes || invalid_text_at(text) != std::string_view::npos) return fail(ErrorKind::kInvalid, "not a text file of at most 64 MiB; give slurm.conf", file);
+  if (text.size() > kMaxImportBytes || invalid_text_at(text) != std::string_view::npos)
+    return fail(ErrorKind::kInvalid, "not a text file of at most 64 MiB; give slurm.conf", file);
   WEFT_ASSIGN(auto lines, slurm_lines(text, file));
   auto index = static_cast<std::uint32_t>(o.files.size());
   o.files.push_back(file);
@@ -172,15 +187,18 @@ Status add_slurm_conf(Observed& o, std::string_view text, const std::string& fil
       if (cards >= 0) gpus[n] = {cards, l.line};
     }
   }
-  if (!slurm_like && known.order.empty()) return fail(ErrorKind::kInvalid, "this is no slurm.conf: it names no node, partition or cluster", file);
+  if (!slurm_like && known.order.empty())
+    return fail(ErrorKind::kInvalid, "this is no slurm.conf: it names no node, partition or cluster", file);
   say_gpus(o, gpus, index);
   std::erase_if(o.unknown, [](const Remark& r) { return r.text.starts_with("whether Slurm uses this file"); });
   if (plugin.empty())
-    o.contradictions.push_back({"slurm.conf sets no TopologyPlugin, so Slurm ignores topology.conf (its default is flat); set TopologyPlugin=topology/tree", {index, 0}});
+    o.contradictions.push_back(
+        {"slurm.conf sets no TopologyPlugin, so Slurm ignores topology.conf (its default is flat); set TopologyPlugin=topology/tree",
+         {index, 0}});
   else if (plugin != "topology/tree")
-    o.contradictions.push_back({fmt::format("TopologyPlugin={} does not read a tree of switches; this file needs topology/tree", plugin), {index, plugin_line}});
-  else
-    o.understood.push_back({"TopologyPlugin=topology/tree: Slurm uses this file", {index, plugin_line}});
+    o.contradictions.push_back(
+        {fmt::format("TopologyPlugin={} does not read a tree of switches; this file needs topology/tree", plugin), {index, plugin_line}});
+  else o.understood.push_back({"TopologyPlugin=topology/tree: Slurm uses this file", {index, plugin_line}});
   if (included) o.unknown.push_back({"nodes of included files (Include is not followed)", {index, included}});
   if (known.order.empty()) o.unknown.push_back({"which nodes exist: slurm.conf itself names none", {index, 0}});
   else compare(o, known, index, "slurm.conf", !included);
@@ -188,7 +206,8 @@ Status add_slurm_conf(Observed& o, std::string_view text, const std::string& fil
 }
 
 Status add_gres_conf(Observed& o, std::string_view text, const std::string& file) {
-  if (text.size() > kMaxImportBytes || invalid_text_at(text) != std::string_view::npos) return fail(ErrorKind::kInvalid, "not a text file of at most 64 MiB; give gres.conf", file);
+  if (text.size() > kMaxImportBytes || invalid_text_at(text) != std::string_view::npos)
+    return fail(ErrorKind::kInvalid, "not a text file of at most 64 MiB; give gres.conf", file);
   WEFT_ASSIGN(auto lines, slurm_lines(text, file));
   auto index = static_cast<std::uint32_t>(o.files.size());
   o.files.push_back(file);
@@ -215,7 +234,9 @@ Status add_gres_conf(Observed& o, std::string_view text, const std::string& file
       if (cards) gpus[n].first += cards, gpus[n].second = l.line;
     }
   }
-  if (known.order.empty()) return fail(ErrorKind::kInvalid, "no NodeName= in this gres.conf; a file that holds for every node says nothing about the topology", file);
+  if (known.order.empty())
+    return fail(ErrorKind::kInvalid, "no NodeName= in this gres.conf; a file that holds for every node says nothing about the topology",
+                file);
   say_gpus(o, gpus, index);
   compare(o, known, index, "gres.conf", false);
   return {};

@@ -15,7 +15,9 @@ std::vector<SmiLine> smi_lines(std::string_view text) {
     std::string line = raw.find('\x1b') == std::string_view::npos ? std::string(raw) : strip_ansi(raw);
     // A matrix pasted into a script comment or a quotation: "# GPU0 …", "> GPU0 …". Never the mark of a capture's own section head.
     std::size_t at = line.find_first_not_of(' ');
-    if (at != std::string::npos && (line[at] == '#' || line[at] == '>') && at + 1 < line.size() && (line[at + 1] == ' ' || line[at + 1] == '\t')) line = line.substr(at + 1);
+    if (at != std::string::npos && (line[at] == '#' || line[at] == '>') && at + 1 < line.size() &&
+        (line[at + 1] == ' ' || line[at + 1] == '\t'))
+      line = line.substr(at + 1);
     out.push_back({std::move(line), ++number});
   }
   return out;
@@ -28,7 +30,8 @@ bool parse_smi_gpu(std::string_view line, SmiGpu& out) {
   if (colon == std::string_view::npos || open == std::string_view::npos || open < colon || line.back() != ')') return false;
   auto index = parse_int(line.substr(4, colon - 4));
   if (!index || *index < 0 || *index > 65535) return false;
-  out = {static_cast<int>(*index), std::string(trim(line.substr(colon + 1, open - colon - 1))), std::string(trim(line.substr(open + 6, line.size() - open - 7)))};
+  out = {static_cast<int>(*index), std::string(trim(line.substr(colon + 1, open - colon - 1))),
+         std::string(trim(line.substr(open + 6, line.size() - open - 7)))};
   return true;
 }
 
@@ -55,7 +58,8 @@ std::vector<NvlinkGpu> nvlink_blocks(const std::vector<SmiLine>& lines) {
       auto words = split_space(s.substr(colon + 1));
       if (!number || *number < 0 || *number > 1023 || words.empty()) continue;
       auto rate = parse_double(words[0]);
-      if (rate && *rate > 0 && words.size() > 1 && words[1] == "GB/s") open.links.emplace_back(static_cast<int>(*number), bits_per_second(gBps(*rate)));
+      if (rate && *rate > 0 && words.size() > 1 && words[1] == "GB/s")
+        open.links.emplace_back(static_cast<int>(*number), bits_per_second(gBps(*rate)));
       else open.inactive.push_back(static_cast<int>(*number));
       continue;
     }
@@ -98,7 +102,8 @@ void add_nvlink_blocks(Observed& o, std::uint32_t node, const std::vector<Nvlink
     o.links.push_back(std::move(link));
   }
   for (auto [links, n] : active) o.understood.push_back({fmt::format("{} card(s) with {} active NVLinks", n, links), {0, 0}});
-  if (counted && !matrix_has_links) o.unknown.push_back({"which devices the NVLinks lead to (peer card or switch): nvlink --status gives rates only", {0, 0}});
+  if (counted && !matrix_has_links)
+    o.unknown.push_back({"which devices the NVLinks lead to (peer card or switch): nvlink --status gives rates only", {0, 0}});
   if (blocks.empty()) return;
   if (!counted) o.unknown.push_back({fmt::format("NVLink: {}", blocks[0].remark), {0, blocks[0].line}});
 }

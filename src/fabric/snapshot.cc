@@ -13,7 +13,8 @@
 namespace weft::fabric {
 namespace {
 
-constexpr std::string_view kKindNames[] = {"site", "supernode", "rack", "node", "card", "cpu", "nic", "switch", "bmc", "psu", "power-shelf", "pdu", "cdu", "pump", "fan", "storage", "ocs"};
+constexpr std::string_view kKindNames[] = {"site", "supernode",   "rack", "node", "card", "cpu", "nic",     "switch", "bmc",
+                                           "psu",  "power-shelf", "pdu",  "cdu",  "pump", "fan", "storage", "ocs"};
 constexpr std::string_view kNetworkNames[] = {"scale-up", "scale-out", "storage", "management", "host"};
 constexpr std::string_view kMediumNames[] = {"unknown", "backplane", "board", "dac", "acc", "aec", "aoc", "optical"};
 constexpr std::string_view kDomainNames[] = {"hbd", "rack", "power", "cooling", "failure", "scheduling"};
@@ -36,12 +37,12 @@ std::optional<T> parse_name(std::string_view text, const std::string_view (&name
 }
 
 std::uint64_t hash_of(const LinkHealth& h, std::uint32_t id) {
-  return mix(mix(id * 4ULL + 1) ^ mix((static_cast<std::uint64_t>(h.state) << 1 | h.in_service)) ^ mix(std::bit_cast<std::uint64_t>(h.rate_factor)) * 3 ^
-             mix(std::bit_cast<std::uint64_t>(h.extra_latency_ns)) * 5);
+  return mix(mix(id * 4ULL + 1) ^ mix((static_cast<std::uint64_t>(h.state) << 1 | h.in_service)) ^
+             mix(std::bit_cast<std::uint64_t>(h.rate_factor)) * 3 ^ mix(std::bit_cast<std::uint64_t>(h.extra_latency_ns)) * 5);
 }
 std::uint64_t hash_of(const DeviceHealth& h, std::uint32_t id) {
-  return mix(mix(id * 4ULL + 2) ^ mix((static_cast<std::uint64_t>(h.state) << 1 | h.cordoned)) ^ mix(std::bit_cast<std::uint64_t>(h.speed_factor)) * 3 ^
-             stable_hash(h.owner) * 5 ^ stable_hash(h.reason) * 7);
+  return mix(mix(id * 4ULL + 2) ^ mix((static_cast<std::uint64_t>(h.state) << 1 | h.cordoned)) ^
+             mix(std::bit_cast<std::uint64_t>(h.speed_factor)) * 3 ^ stable_hash(h.owner) * 5 ^ stable_hash(h.reason) * 7);
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ struct Snapshot::Core {
   std::vector<Port> ports;
   std::vector<Link> links;
   std::vector<Domain> domains;
-  std::vector<std::string> names;    // interned local names
+  std::vector<std::string> names;  // interned local names
   std::vector<std::string> cables;
   NameMap name_ids, cable_ids, aliases;  // aliases: foreign name → device
   std::vector<std::string> alias_of;     // parallel to alias_devices
@@ -81,7 +82,8 @@ struct Snapshot::Core {
   std::vector<LinkId> cable_first;                         // first link of a cable
   std::uint64_t hash = 0;
   std::vector<std::uint16_t> next_number;  // builder only
-  std::unordered_map<std::uint64_t, std::uint32_t> find_index;  // builder only: (parent, name) → first such device, for the first find_indexed devices
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      find_index;  // builder only: (parent, name) → first such device, for the first find_indexed devices
   std::uint32_t find_indexed = 0;
   DeviceId overfull;  // builder only: a device that was given more ports than can be numbered
 
@@ -181,7 +183,8 @@ std::string_view Snapshot::cable_name(LinkId id) const {
 }
 std::string Snapshot::alias(DeviceId id) const {
   auto at = std::lower_bound(core_->alias_devices.begin(), core_->alias_devices.end(), id);
-  return at != core_->alias_devices.end() && *at == id ? core_->alias_of[static_cast<std::size_t>(at - core_->alias_devices.begin())] : std::string();
+  return at != core_->alias_devices.end() && *at == id ? core_->alias_of[static_cast<std::size_t>(at - core_->alias_devices.begin())]
+                                                       : std::string();
 }
 
 Result<DeviceId> Snapshot::find_device(std::string_view text) const {
@@ -204,9 +207,11 @@ Result<DeviceId> Snapshot::find_device(std::string_view text) const {
     if (!next.ok()) {
       std::string known;
       auto list = children(here);
-      for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 4); ++i) known += (i ? ", " : "") + core_->names[core_->devices[list[i].v].name];
+      for (std::size_t i = 0; i < std::min<std::size_t>(list.size(), 4); ++i)
+        known += (i ? ", " : "") + core_->names[core_->devices[list[i].v].name];
       std::string where = here.v == 0 ? "site " + core_->site_name : name(here);
-      return fail(ErrorKind::kNotFound, fmt::format("no device '{}': {} has no '{}'{}", text.substr(0, 120), where, part.substr(0, 60), known.empty() ? "" : fmt::format("; it has {}{}", known, list.size() > 4 ? " …" : "")));
+      return fail(ErrorKind::kNotFound, fmt::format("no device '{}': {} has no '{}'{}", text.substr(0, 120), where, part.substr(0, 60),
+                                                    known.empty() ? "" : fmt::format("; it has {}{}", known, list.size() > 4 ? " …" : "")));
     }
     here = next;
   }
@@ -230,7 +235,8 @@ Result<PortId> Snapshot::find_port(std::string_view text) const {
   if (number)
     for (PortId p : ports_of(*device))
       if (core_->ports[p.v].number == *number) return p;
-  return fail(ErrorKind::kNotFound, fmt::format("no port '{}': {} has {} ports", text.substr(0, 120), name(*device), ports_of(*device).size()));
+  return fail(ErrorKind::kNotFound,
+              fmt::format("no port '{}': {} has {} ports", text.substr(0, 120), name(*device), ports_of(*device).size()));
 }
 
 Result<LinkId> Snapshot::find_link(std::string_view text) const {
@@ -242,7 +248,8 @@ Result<LinkId> Snapshot::find_link(std::string_view text) const {
   std::size_t arrow = text.find(" ↔ ");
   auto port = find_port(text.substr(0, arrow));
   if (!port) {
-    if (auto at = core_->cable_ids.find(text); at != core_->cable_ids.end() && core_->cable_first[at->second].ok()) return core_->cable_first[at->second];
+    if (auto at = core_->cable_ids.find(text); at != core_->cable_ids.end() && core_->cable_first[at->second].ok())
+      return core_->cable_first[at->second];
     return std::unexpected(port.error());
   }
   LinkId link = core_->ports[port->v].link;
@@ -250,7 +257,8 @@ Result<LinkId> Snapshot::find_link(std::string_view text) const {
   if (arrow != std::string_view::npos) {
     auto far = find_port(text.substr(arrow + std::string_view(" ↔ ").size()));
     if (!far) return std::unexpected(far.error());
-    if (peer(*port) != *far) return fail(ErrorKind::kNotFound, fmt::format("'{}' and '{}' are not joined by a cable", name(*port), name(*far)));
+    if (peer(*port) != *far)
+      return fail(ErrorKind::kNotFound, fmt::format("'{}' and '{}' are not joined by a cable", name(*port), name(*far)));
   }
   return link;
 }
@@ -279,7 +287,9 @@ bool Snapshot::carries(LinkId id) const {
       if (health(at).state == DeviceState::kFailed) return false;
   return true;
 }
-BitsPerSecond Snapshot::effective_rate(LinkId id) const { return carries(id) ? core_->links[id.v].rate * health(id).rate_factor : BitsPerSecond(0); }
+BitsPerSecond Snapshot::effective_rate(LinkId id) const {
+  return carries(id) ? core_->links[id.v].rate * health(id).rate_factor : BitsPerSecond(0);
+}
 bool Snapshot::usable(DeviceId card) const {
   if (overlay_->devices.empty()) return true;
   for (DeviceId at = card; at.ok(); at = core_->devices[at.v].parent) {
@@ -294,7 +304,8 @@ std::span<const std::pair<DeviceId, DeviceHealth>> Snapshot::device_overlay() co
 namespace {
 // Merges sorted `changes` into sorted `base`; an entry equal to its default vanishes.
 template <class Id, class Health, class Default>
-std::vector<std::pair<Id, Health>> merged(std::span<const std::pair<Id, Health>> base, std::vector<std::pair<Id, Health>> changes, Default is_default) {
+std::vector<std::pair<Id, Health>> merged(std::span<const std::pair<Id, Health>> base, std::vector<std::pair<Id, Health>> changes,
+                                          Default is_default) {
   std::stable_sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<std::pair<Id, Health>> out;
   out.reserve(base.size() + changes.size());
@@ -310,10 +321,14 @@ std::vector<std::pair<Id, Health>> merged(std::span<const std::pair<Id, Health>>
 }
 }  // namespace
 
-Snapshot Snapshot::with_health(std::span<const std::pair<LinkId, LinkHealth>> links, std::span<const std::pair<DeviceId, DeviceHealth>> devices) const {
+Snapshot Snapshot::with_health(std::span<const std::pair<LinkId, LinkHealth>> links,
+                               std::span<const std::pair<DeviceId, DeviceHealth>> devices) const {
   auto next = std::make_shared<Overlay>();
-  next->links = merged<LinkId, LinkHealth>(overlay_->links, {links.begin(), links.end()}, [&](const auto& e) { return e.second == (core_->links[e.first.v].spare ? kSpareLink : kHealthyLink); });
-  next->devices = merged<DeviceId, DeviceHealth>(overlay_->devices, {devices.begin(), devices.end()}, [](const auto& e) { return e.second == kHealthyDevice; });
+  next->links = merged<LinkId, LinkHealth>(overlay_->links, {links.begin(), links.end()}, [&](const auto& e) {
+    return e.second == (core_->links[e.first.v].spare ? kSpareLink : kHealthyLink);
+  });
+  next->devices = merged<DeviceId, DeviceHealth>(overlay_->devices, {devices.begin(), devices.end()},
+                                                 [](const auto& e) { return e.second == kHealthyDevice; });
   for (const auto& [id, h] : next->links) next->hash += hash_of(h, id.v);
   for (const auto& [id, h] : next->devices) next->hash += hash_of(h, id.v);
   Snapshot out = *this;
@@ -338,9 +353,11 @@ std::uint32_t SnapshotBuilder::add_model(DeviceModel model) {
   core_->models.push_back(std::move(model));
   return static_cast<std::uint32_t>(core_->models.size() - 1);
 }
-DeviceId SnapshotBuilder::add_device(DeviceKind kind, DeviceId parent, std::string_view local_name, std::uint32_t model, int plane, int tier) {
+DeviceId SnapshotBuilder::add_device(DeviceKind kind, DeviceId parent, std::string_view local_name, std::uint32_t model, int plane,
+                                     int tier) {
   assert(parent.v < core_->devices.size());
-  core_->devices.push_back({kind, parent, core_->intern(local_name), model, 0, static_cast<std::int16_t>(plane), static_cast<std::int16_t>(tier)});
+  core_->devices.push_back(
+      {kind, parent, core_->intern(local_name), model, 0, static_cast<std::int16_t>(plane), static_cast<std::int16_t>(tier)});
   core_->next_number.push_back(0);
   return DeviceId{static_cast<std::uint32_t>(core_->devices.size() - 1)};
 }
@@ -364,7 +381,8 @@ Result<LinkId> SnapshotBuilder::add_link(PortId a, PortId b, const Link& propert
   for (PortId p : {a, b})
     if (LinkId there = core_->ports[p.v].link; there.ok()) {
       const Link& l = core_->links[there.v];
-      std::string what = l.cable < core_->cables.size() ? "cable " + core_->cables[l.cable] : "the cable to " + port_name(l.a == p ? l.b : l.a);
+      std::string what =
+          l.cable < core_->cables.size() ? "cable " + core_->cables[l.cable] : "the cable to " + port_name(l.a == p ? l.b : l.a);
       return fail(ErrorKind::kInvalid, fmt::format("two cables in port {}: {} is already there", port_name(p), what));
     }
   LinkId id{static_cast<std::uint32_t>(core_->links.size())};
@@ -398,11 +416,13 @@ std::string SnapshotBuilder::name(DeviceId id) const { return core_->path(id); }
 
 DeviceId SnapshotBuilder::find(std::string_view text) const {
   auto key = [](DeviceId parent, std::uint32_t name) { return (std::uint64_t{parent.v} << 32) | name; };
-  for (std::uint32_t& i = core_->find_indexed; i < core_->devices.size(); ++i) core_->find_index.try_emplace(key(core_->devices[i].parent, core_->devices[i].name), i);
+  for (std::uint32_t& i = core_->find_indexed; i < core_->devices.size(); ++i)
+    core_->find_index.try_emplace(key(core_->devices[i].parent, core_->devices[i].name), i);
   DeviceId here{0};
   for (std::string_view part : split(text, '/')) {
     auto name = core_->name_ids.find(part);
-    if (name == core_->name_ids.end() && (part.starts_with("gpu") || part.starts_with("npu"))) name = core_->name_ids.find("card" + std::string(part.substr(3)));
+    if (name == core_->name_ids.end() && (part.starts_with("gpu") || part.starts_with("npu")))
+      name = core_->name_ids.find("card" + std::string(part.substr(3)));
     if (name == core_->name_ids.end()) return {};
     auto next = core_->find_index.find(key(here, name->second));
     if (next == core_->find_index.end()) return {};
@@ -420,7 +440,8 @@ bool SnapshotBuilder::has_port(DeviceId device, int number) const { return port_
 Result<Snapshot> SnapshotBuilder::build() && {
   Snapshot::Core& c = *core_;
   std::size_t n = c.devices.size();
-  if (c.overfull.ok()) return fail(ErrorKind::kInvalid, fmt::format("{} has more than 65535 ports; spread its cables over more devices", name(c.overfull)));
+  if (c.overfull.ok())
+    return fail(ErrorKind::kInvalid, fmt::format("{} has more than 65535 ports; spread its cables over more devices", name(c.overfull)));
   c.next_number = {};
 
   // Children by parent, in id order; index among siblings of one kind.
@@ -452,7 +473,8 @@ Result<Snapshot> SnapshotBuilder::build() && {
   for (std::uint32_t i = 1; i < n; ++i) c.lookup.emplace_back(std::uint64_t{c.devices[i].parent.v} << 32 | c.devices[i].name, DeviceId{i});
   std::sort(c.lookup.begin(), c.lookup.end());
   for (std::size_t i = 1; i < c.lookup.size(); ++i)
-    if (c.lookup[i].first == c.lookup[i - 1].first) return fail(ErrorKind::kInvalid, "two devices are named '" + c.path(c.lookup[i].second) + "'");
+    if (c.lookup[i].first == c.lookup[i - 1].first)
+      return fail(ErrorKind::kInvalid, "two devices are named '" + c.path(c.lookup[i].second) + "'");
 
   // Ports by device, in number order.
   c.first_port.assign(n + 1, 0);
@@ -467,7 +489,8 @@ Result<Snapshot> SnapshotBuilder::build() && {
     if (!std::is_sorted(from, to, less)) std::sort(from, to, less);
     for (auto p = from; p != to && p + 1 != to; ++p)
       if (c.ports[p->v].number == c.ports[(p + 1)->v].number)
-        return fail(ErrorKind::kInvalid, fmt::format("{} has two ports numbered {}", c.path(DeviceId{static_cast<std::uint32_t>(i)}), c.ports[p->v].number));
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("{} has two ports numbered {}", c.path(DeviceId{static_cast<std::uint32_t>(i)}), c.ports[p->v].number));
   }
 
   c.cable_first.assign(c.cables.size(), LinkId{});
@@ -480,7 +503,9 @@ Result<Snapshot> SnapshotBuilder::build() && {
     for (DeviceId m : c.domains[d].members) {
       if (m.v >= n) return fail(ErrorKind::kInvalid, "domain '" + c.domains[d].name + "' has a member that does not exist");
       if (c.domains[d].kind != DomainKind::kHbd) continue;
-      if (c.hbd[m.v].ok()) return fail(ErrorKind::kInvalid, fmt::format("{} is in two high-bandwidth domains: '{}' and '{}'", c.path(m), c.domains[c.hbd[m.v].v].name, c.domains[d].name));
+      if (c.hbd[m.v].ok())
+        return fail(ErrorKind::kInvalid, fmt::format("{} is in two high-bandwidth domains: '{}' and '{}'", c.path(m),
+                                                     c.domains[c.hbd[m.v].v].name, c.domains[d].name));
       c.hbd[m.v] = DomainId{d};
     }
 
@@ -489,7 +514,8 @@ Result<Snapshot> SnapshotBuilder::build() && {
   for (std::size_t i = 0; i < c.alias_of.size(); ++i) {
     auto [at, fresh] = c.aliases.emplace(c.alias_of[i], c.alias_devices[i].v);
     if (!fresh && at->second != c.alias_devices[i].v)
-      return fail(ErrorKind::kInvalid, fmt::format("'{}' names both {} and {}", c.alias_of[i], c.path(DeviceId{at->second}), c.path(c.alias_devices[i])));
+      return fail(ErrorKind::kInvalid,
+                  fmt::format("'{}' names both {} and {}", c.alias_of[i], c.path(DeviceId{at->second}), c.path(c.alias_devices[i])));
     if (fresh) aliases.emplace_back(c.alias_devices[i], c.alias_of[i]);
   }
   std::stable_sort(aliases.begin(), aliases.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
@@ -502,9 +528,11 @@ Result<Snapshot> SnapshotBuilder::build() && {
   for (const std::string& s : c.cables) add(stable_hash(s));
   for (const DeviceModel& m : c.models) {
     add(stable_hash(m.name + "|" + m.cooling));
-    for (double v : {m.bf16 ? m.bf16->value() : -1, m.fp8 ? m.fp8->value() : -1, m.memory_bandwidth ? m.memory_bandwidth->value() : -1, m.memory ? static_cast<double>(m.memory->value()) : -1,
-                     m.power ? m.power->value() : -1, m.idle_power ? m.idle_power->value() : -1, m.port_latency ? m.port_latency->value() : -1, m.buffer ? static_cast<double>(m.buffer->value()) : -1,
-                     static_cast<double>(m.ports), m.in_network_reduction ? 1.0 : 0.0})
+    for (double v :
+         {m.bf16 ? m.bf16->value() : -1, m.fp8 ? m.fp8->value() : -1, m.memory_bandwidth ? m.memory_bandwidth->value() : -1,
+          m.memory ? static_cast<double>(m.memory->value()) : -1, m.power ? m.power->value() : -1,
+          m.idle_power ? m.idle_power->value() : -1, m.port_latency ? m.port_latency->value() : -1,
+          m.buffer ? static_cast<double>(m.buffer->value()) : -1, static_cast<double>(m.ports), m.in_network_reduction ? 1.0 : 0.0})
       add(std::bit_cast<std::uint64_t>(v));
   }
   for (const Device& d : c.devices) {
@@ -517,7 +545,8 @@ Result<Snapshot> SnapshotBuilder::build() && {
     add(std::uint64_t{l.a.v} << 32 | l.b.v);
     add(std::bit_cast<std::uint64_t>(l.rate.value()));
     add(std::uint64_t{std::bit_cast<std::uint32_t>(l.latency_ns)} << 32 | std::bit_cast<std::uint32_t>(l.length_m));
-    add(std::uint64_t{l.cable} << 32 | static_cast<std::uint64_t>(l.medium) << 24 | std::uint64_t{l.networks} << 16 | std::uint64_t{l.spare} << 15);
+    add(std::uint64_t{l.cable} << 32 | static_cast<std::uint64_t>(l.medium) << 24 | std::uint64_t{l.networks} << 16 |
+        std::uint64_t{l.spare} << 15);
     add(static_cast<std::uint16_t>(l.plane));
   }
   for (const Domain& d : c.domains) {

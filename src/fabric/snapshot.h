@@ -29,15 +29,35 @@ using LinkId = Id<struct LinkTag>;
 using DomainId = Id<struct DomainTag>;
 
 enum class DeviceKind : std::uint8_t {
-  kSite, kSupernode, kRack, kNode,          // containers
-  kCard, kCpu, kNic, kSwitch, kBmc,         // things with ports
-  kPsu, kPowerShelf, kPdu, kCdu, kPump, kFan, kStorage, kOcs
+  kSite,
+  kSupernode,
+  kRack,
+  kNode,  // containers
+  kCard,
+  kCpu,
+  kNic,
+  kSwitch,
+  kBmc,  // things with ports
+  kPsu,
+  kPowerShelf,
+  kPdu,
+  kCdu,
+  kPump,
+  kFan,
+  kStorage,
+  kOcs
 };
 std::string_view kind_name(DeviceKind kind);
 std::optional<DeviceKind> parse_device_kind(std::string_view name);  // accepts gpu and npu for card
 
 // A network is a role; one link may carry several (bit set).
-enum class Network : std::uint8_t { kScaleUp = 0, kScaleOut = 1, kStorage = 2, kManagement = 3, kHost = 4 };  // host: PCIe, NUMA inside a node
+enum class Network : std::uint8_t {
+  kScaleUp = 0,
+  kScaleOut = 1,
+  kStorage = 2,
+  kManagement = 3,
+  kHost = 4
+};  // host: PCIe, NUMA inside a node
 using NetworkSet = std::uint8_t;
 constexpr NetworkSet bit(Network n) { return static_cast<NetworkSet>(1u << static_cast<unsigned>(n)); }
 std::string_view network_name(Network n);  // "scale-up" …
@@ -53,18 +73,18 @@ using Known = std::optional<T>;
 
 // What a card, switch … is, shared by all devices of that model. Empty = not known.
 struct DeviceModel {
-  std::string name;                          // "H100-SXM5"
-  Known<FlopsPerSecond> bf16, fp8;           // dense peak
+  std::string name;                 // "H100-SXM5"
+  Known<FlopsPerSecond> bf16, fp8;  // dense peak
   Known<BytesPerSecond> memory_bandwidth;
   Known<Bytes> memory;
-  Known<Watts> power;                        // maximum
+  Known<Watts> power;  // maximum
   Known<Watts> idle_power;
-  Known<Seconds> port_latency;               // switches: port to port
-  Known<Bytes> buffer;                       // switches
-  int ports = 0;                             // 0 = not limited / not known
-  bool in_network_reduction = false;         // switches (NVLS, SHARP)
-  std::string cooling;                       // "air", "liquid", ""
-  std::string source;                        // where the figures come from
+  Known<Seconds> port_latency;        // switches: port to port
+  Known<Bytes> buffer;                // switches
+  int ports = 0;                      // 0 = not limited / not known
+  bool in_network_reduction = false;  // switches (NVLS, SHARP)
+  std::string cooling;                // "air", "liquid", ""
+  std::string source;                 // where the figures come from
 };
 
 struct Device {
@@ -79,21 +99,21 @@ struct Device {
 
 struct Port {
   DeviceId device;
-  std::uint16_t number;     // "p2", or 17 in leaf2:17
+  std::uint16_t number;  // "p2", or 17 in leaf2:17
   NetworkSet networks;
-  LinkId link;              // none when free
+  LinkId link;  // none when free
 };
 
 struct Link {
   PortId a, b;
-  BitsPerSecond rate;       // raw, one direction, as built (0 = not known)
-  float latency_ns;         // propagation + PHY/FEC, one way
-  float length_m;           // < 0 not known
+  BitsPerSecond rate;  // raw, one direction, as built (0 = not known)
+  float latency_ns;    // propagation + PHY/FEC, one way
+  float length_m;      // < 0 not known
   Medium medium;
   NetworkSet networks;
-  std::int16_t plane;       // -1 none
-  bool spare;               // installed but not used until a Delta takes it into service
-  std::uint32_t cable;      // several links may share a physical cable; UINT32_MAX none
+  std::int16_t plane;   // -1 none
+  bool spare;           // installed but not used until a Delta takes it into service
+  std::uint32_t cable;  // several links may share a physical cable; UINT32_MAX none
 };
 
 enum class DomainKind : std::uint8_t { kHbd, kRack, kPower, kCooling, kFailure, kScheduling };
@@ -109,17 +129,17 @@ struct Domain {
 enum class LinkState : std::uint8_t { kUp, kDegraded, kDown };
 struct LinkHealth {
   LinkState state = LinkState::kUp;
-  double rate_factor = 1;       // share of the built rate that carries payload (lane loss, retry, half rate)
+  double rate_factor = 1;  // share of the built rate that carries payload (lane loss, retry, half rate)
   double extra_latency_ns = 0;
-  bool in_service = true;       // false: isolated on purpose (or a spare not taken in)
+  bool in_service = true;  // false: isolated on purpose (or a spare not taken in)
   bool operator==(const LinkHealth&) const = default;
 };
 enum class DeviceState : std::uint8_t { kUp, kSuspect, kFailed };
 struct DeviceHealth {
   DeviceState state = DeviceState::kUp;
-  double speed_factor = 1;      // cards: share of normal compute speed
-  bool cordoned = false;        // no new work
-  std::string owner;            // who isolated it ("weft", "alice", another system); empty when nobody
+  double speed_factor = 1;  // cards: share of normal compute speed
+  bool cordoned = false;    // no new work
+  std::string owner;        // who isolated it ("weft", "alice", another system); empty when nobody
   std::string reason;
   bool operator==(const DeviceHealth&) const = default;
 };
@@ -145,28 +165,28 @@ class Snapshot {
   std::span<const DeviceModel> models() const;
   const DeviceModel* model_of(DeviceId id) const;  // nullptr when not known
 
-  std::span<const DeviceId> cards() const;               // all cards, in id order
+  std::span<const DeviceId> cards() const;  // all cards, in id order
   std::span<const DeviceId> of_kind(DeviceKind kind) const;
-  std::span<const DeviceId> children(DeviceId id) const; // direct
-  std::span<const PortId> ports_of(DeviceId id) const;   // in port order
-  PortId peer(PortId port) const;                        // other end of its link, or none
-  PortId other_end(LinkId link, DeviceId of) const;      // the port of `link` that is not on `of`
+  std::span<const DeviceId> children(DeviceId id) const;  // direct
+  std::span<const PortId> ports_of(DeviceId id) const;    // in port order
+  PortId peer(PortId port) const;                         // other end of its link, or none
+  PortId other_end(LinkId link, DeviceId of) const;       // the port of `link` that is not on `of`
 
   DeviceId container(DeviceId id, DeviceKind kind) const;  // nearest ancestor of that kind (or itself), none if absent
-  DomainId hbd_of(DeviceId card) const;                     // O(1); none when the card is in no HBD
+  DomainId hbd_of(DeviceId card) const;                    // O(1); none when the card is in no HBD
   const Domain& domain(DomainId id) const;
-  std::vector<DomainId> domains_of(DeviceId id) const;      // every domain it is in, itself or by a container
+  std::vector<DomainId> domains_of(DeviceId id) const;  // every domain it is in, itself or by a container
 
   // Canonical names: "sn1/node3/card5", "sn1/node3/card5:p2", "leaf2:17"; links by their lower end's name unless a cable names them.
   std::string name(DeviceId id) const;
   std::string name(PortId id) const;
-  std::string name(LinkId id) const;        // "cable/C0417" or "A ↔ B"
+  std::string name(LinkId id) const;             // "cable/C0417" or "A ↔ B"
   std::string_view cable_name(LinkId id) const;  // "" when none
   // Accepts canonical names, aliases added by the builder (host names, GUIDs, PCI addresses) and "gpu"/"npu" for card.
   Result<DeviceId> find_device(std::string_view name) const;
   Result<PortId> find_port(std::string_view name) const;
-  Result<LinkId> find_link(std::string_view name) const;   // cable name, or either port's name
-  std::string alias(DeviceId id) const;                    // foreign host name if any, else ""
+  Result<LinkId> find_link(std::string_view name) const;  // cable name, or either port's name
+  std::string alias(DeviceId id) const;                   // foreign host name if any, else ""
 
   // Health. Defaults for everything not in the overlay.
   const LinkHealth& health(LinkId id) const;
@@ -199,9 +219,9 @@ class SnapshotBuilder {
 
   DeviceId site() const;  // device 0
   std::uint32_t add_model(DeviceModel model);
-  DeviceId add_device(DeviceKind kind, DeviceId parent, std::string_view local_name, std::uint32_t model = UINT32_MAX,
-                      int plane = -1, int tier = -1);
-  PortId add_port(DeviceId device, NetworkSet networks);             // numbers count from 0 per device
+  DeviceId add_device(DeviceKind kind, DeviceId parent, std::string_view local_name, std::uint32_t model = UINT32_MAX, int plane = -1,
+                      int tier = -1);
+  PortId add_port(DeviceId device, NetworkSet networks);  // numbers count from 0 per device
   PortId add_port(DeviceId device, NetworkSet networks, int number);
   // Takes free ports only; an occupied port is an error that names the cable already there.
   Result<LinkId> add_link(PortId a, PortId b, const Link& properties);

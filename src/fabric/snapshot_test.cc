@@ -1,8 +1,8 @@
 #include "fabric/snapshot.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <rapidcheck.h>
+#include <nlohmann/json.hpp>
 
 #include "base/random.h"
 #include "fabric/delta.h"
@@ -99,9 +99,11 @@ TEST(FabricDelta, InverseAndReplayLaws) {
       Delta d;
       for (int i = 0; i < 3; ++i) {
         LinkId link{static_cast<std::uint32_t>(random.integer(0, 1))};
-        d.links.push_back({link, {static_cast<LinkState>(random.integer(0, 2)), random.chance(0.5) ? 1.0 : random.uniform(), 0, random.chance(0.7)}});
+        d.links.push_back(
+            {link, {static_cast<LinkState>(random.integer(0, 2)), random.chance(0.5) ? 1.0 : random.uniform(), 0, random.chance(0.7)}});
         DeviceId device{static_cast<std::uint32_t>(random.integer(0, static_cast<std::int64_t>(s.snapshot.device_count()) - 1))};
-        d.devices.push_back({device, {static_cast<DeviceState>(random.integer(0, 2)), 1, random.chance(0.5), random.chance(0.5) ? "weft" : "", ""}});
+        d.devices.push_back(
+            {device, {static_cast<DeviceState>(random.integer(0, 2)), 1, random.chance(0.5), random.chance(0.5) ? "weft" : "", ""}});
       }
       Snapshot next = *apply(at, d);
       RC_ASSERT(apply(next, inverse(d, at))->content_hash() == at.content_hash());

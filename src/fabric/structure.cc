@@ -18,7 +18,9 @@ bool forwards(const Snapshot& s, DeviceId d, bool cards) {
 bool cards_forward(const Snapshot& s, Network n) {
   for (DeviceId card : s.cards())
     for (PortId p : s.ports_of(card))
-      if (LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & bit(n)) && s.device(s.port(s.peer(p)).device).kind == DeviceKind::kCard) return true;
+      if (LinkId l = s.port(p).link;
+          l.ok() && (s.link(l).networks & bit(n)) && s.device(s.port(s.peer(p)).device).kind == DeviceKind::kCard)
+        return true;
   return false;
 }
 
@@ -97,7 +99,8 @@ struct Reachability::State {
         std::size_t na = a->second.size(), nb = b->second.size(), pairs = a == b ? na * (na - 1) / 2 : na * nb;
         if (!both.empty() || pairs == 0) continue;
         out.unreachable_pairs += pairs;
-        if (!out.example_a.ok()) out.example_a = device(a->second.front()), out.example_b = device(a == b ? b->second.back() : b->second.front());
+        if (!out.example_a.ok())
+          out.example_a = device(a->second.front()), out.example_b = device(a == b ? b->second.back() : b->second.front());
       }
     return out;
   }

@@ -14,8 +14,8 @@ namespace weft::fabric {
 // End points of a network: cards on scale-up; nodes (by their NICs or BMCs), storage on the others.
 struct Reach {
   std::size_t end_points = 0;
-  std::size_t unreachable_pairs = 0;             // unordered
-  DeviceId example_a, example_b;                 // one such pair
+  std::size_t unreachable_pairs = 0;  // unordered
+  DeviceId example_a, example_b;      // one such pair
 };
 // Looks at the whole network once; then any set of end points (cards of a domain) can be asked about, at the cost of the set.
 class Reachability {
@@ -34,7 +34,7 @@ Reach reach(const Snapshot& s, Network n, std::span<const DeviceId> among = {});
 struct CutPoint {
   Network network;
   DeviceId device;
-  std::size_t cut_off;                           // end points that lose the rest when it fails
+  std::size_t cut_off;  // end points that lose the rest when it fails
 };
 // Switches whose failure parts the network, in id order. Exact up to about 10^8 switches × links; beyond that one that only an end point bridges
 // may be missed.

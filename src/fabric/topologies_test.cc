@@ -1,9 +1,9 @@
 // Closed forms of every topology: links, ports, distances, numbers of equal-cost ways, conservation of shares.
 #include <gtest/gtest.h>
 
+#include <rapidcheck.h>
 #include <cmath>
 #include <map>
-#include <rapidcheck.h>
 
 #include "base/random.h"
 #include "fabric/delta.h"
@@ -81,7 +81,9 @@ TEST(Topologies, TorusRatesByDimensionAndBlocks) {
   EXPECT_DOUBLE_EQ(r.between(c[0], c[1], Network::kScaleUp).width.value(), 128e9);
   EXPECT_DOUBLE_EQ(r.between(c[0], c[16], Network::kScaleUp).width.value(), 64e9);
   // With blocks of 2 x 2 the first four end points are one block.
-  Snapshot b = site("nodes: 4, cards_per_node: 4", "topology: torus, dims: [4, 4], block: [2, 2], rate: 400G, medium: dac, length: 1 m, trunk_medium: optical, trunk_length: 9 m");
+  Snapshot b =
+      site("nodes: 4, cards_per_node: 4",
+           "topology: torus, dims: [4, 4], block: [2, 2], rate: 400G, medium: dac, length: 1 m, trunk_medium: optical, trunk_length: 9 m");
   Routes rb(b);
   EXPECT_EQ(rb.between(b.cards()[0], b.cards()[3], Network::kScaleUp).length, 2);
   std::size_t optical = 0;
@@ -124,7 +126,8 @@ TEST(Topologies, NdMeshDistanceIsCoordinatesThatDiffer) {
     EXPECT_EQ(route.length, differ);
     EXPECT_EQ(route.hops.size(), static_cast<std::size_t>(differ << (differ - 1)));
   }
-  EXPECT_NE(error("nodes: 16, cards_per_node: 8", "topology: nd_mesh, dims: [8, 4, 3]").find("dims make 96 end points, but there are 128"), std::string::npos);
+  EXPECT_NE(error("nodes: 16, cards_per_node: 8", "topology: nd_mesh, dims: [8, 4, 3]").find("dims make 96 end points, but there are 128"),
+            std::string::npos);
 }
 
 TEST(Topologies, SwitchedDealsLinksAsOnAnHgxBoard) {
@@ -141,7 +144,8 @@ TEST(Topologies, SwitchedDealsLinksAsOnAnHgxBoard) {
 }
 
 TEST(Topologies, Clos3CountsAndDistances) {
-  Snapshot s = site("nodes: 8, cards_per_node: 4", "topology: clos3, planes: 2, nodes_per_pod: 4, mids: 2, uplinks: 4, cores: 4, rate: 400G");
+  Snapshot s =
+      site("nodes: 8, cards_per_node: 4", "topology: clos3, planes: 2, nodes_per_pod: 4, mids: 2, uplinks: 4, cores: 4, rate: 400G");
   // Per plane: 32 card links, 8 × 4 uplinks, 4 mids with as many up as down (4 nodes × 4 / 2 = 8).
   EXPECT_EQ(s.link_count(), 2u * (32 + 32 + 32));
   Routes r(s);
@@ -170,7 +174,8 @@ TEST(Topologies, FatTreeOfFourPorts) {
 }
 
 TEST(Topologies, RailKeepsEachNicOnItsRail) {
-  Snapshot s = site("nodes: 4, cards_per_node: 4", "topology: unknown", "scale_out: {topology: rail, nics_per_node: 4, nodes_per_block: 2, spines: 2, rate: 400G}\n");
+  Snapshot s = site("nodes: 4, cards_per_node: 4", "topology: unknown",
+                    "scale_out: {topology: rail, nics_per_node: 4, nodes_per_block: 2, spines: 2, rate: 400G}\n");
   Routes r(s);
   auto nic = [&](const std::string& n) { return *s.find_device(n); };
   EXPECT_EQ(r.between(nic("sn1/node1/nic2"), nic("sn1/node2/nic2"), Network::kScaleOut).length, 2);
@@ -182,7 +187,8 @@ TEST(Topologies, RailKeepsEachNicOnItsRail) {
 }
 
 TEST(Topologies, LeafSpinePlanesAreApart) {
-  Snapshot s = site("nodes: 4, cards_per_node: 2", "topology: unknown", "scale_out: {topology: leaf_spine, nics_per_node: 2, planes: 2, leaves: 2, spines: 1, rate: 400G}\n");
+  Snapshot s = site("nodes: 4, cards_per_node: 2", "topology: unknown",
+                    "scale_out: {topology: leaf_spine, nics_per_node: 2, planes: 2, leaves: 2, spines: 1, rate: 400G}\n");
   EXPECT_EQ(s.of_kind(DeviceKind::kSwitch).size(), 6u);
   Routes r(s);
   EXPECT_TRUE(r.between(*s.find_device("sn1/node1/nic0"), *s.find_device("sn1/node4/nic0"), Network::kScaleOut).reachable);
@@ -191,7 +197,8 @@ TEST(Topologies, LeafSpinePlanesAreApart) {
 
 TEST(Topologies, LinkEstimateIsNeverTooLow) {
   // The estimate refuses what is too large before anything is allocated, so it may not be below what gets built.
-  for (const char* up : {"topology: full_mesh", "topology: torus, dims: [4, 4]", "topology: hypercube", "topology: nd_mesh, dims: [4, 4]", "topology: switched, switches: 2", "topology: clos2, cores: 2", "topology: clos3, cores: 2, mids: 2"}) {
+  for (const char* up : {"topology: full_mesh", "topology: torus, dims: [4, 4]", "topology: hypercube", "topology: nd_mesh, dims: [4, 4]",
+                         "topology: switched, switches: 2", "topology: clos2, cores: 2", "topology: clos3, cores: 2, mids: 2"}) {
     std::string text = std::string("site: t\nsupernodes:\n  - {nodes: 4, cards_per_node: 4, scale_up: {") + up + ", rate: 100G}}\n";
     auto spec = parse_site(text, "t");
     ASSERT_TRUE(spec.has_value());
@@ -217,7 +224,8 @@ TEST(Routes, DegradedAndDownLinks) {
   slow.links.push_back({uplinks[0], {LinkState::kDegraded, 0.1, 500, true}});
   Routes degraded(*apply(s, slow));
   EXPECT_NEAR(degraded.between(a, b, Network::kScaleUp).width.value(), 0.1 * 50e9 / 0.25, 1);
-  EXPECT_NEAR(degraded.between(a, b, Network::kScaleUp).latency.value() - healthy.between(a, b, Network::kScaleUp).latency.value(), 500e-9, 1e-12);
+  EXPECT_NEAR(degraded.between(a, b, Network::kScaleUp).latency.value() - healthy.between(a, b, Network::kScaleUp).latency.value(), 500e-9,
+              1e-12);
   Delta down;
   down.links.push_back({uplinks[0], {LinkState::kDown, 1, 0, true}});
   Snapshot less = *apply(s, down);
@@ -247,7 +255,9 @@ TEST(Routes, SharesAreConservedUnderRandomFaults) {
   ASSERT_TRUE(base.has_value());
   rc::check("what enters a device leaves it", [&] {
     Delta d;
-    for (int k = 0; k < 30; ++k) d.links.push_back({LinkId{*rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(base->link_count()))}, {LinkState::kDown, 1, 0, true}});
+    for (int k = 0; k < 30; ++k)
+      d.links.push_back(
+          {LinkId{*rc::gen::inRange<std::uint32_t>(0, static_cast<std::uint32_t>(base->link_count()))}, {LinkState::kDown, 1, 0, true}});
     Snapshot s = *apply(*base, d);
     Routes routes(s);
     auto cards = s.cards();

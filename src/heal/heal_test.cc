@@ -12,7 +12,9 @@ namespace {
 struct Given {
   fabric::Snapshot site;
   Context context;
-  explicit Given(const char* name) : site(*fabric::load_site(name)) { context.snapshot = &site, context.incident = "I1", context.plan_id = "P7"; }
+  explicit Given(const char* name) : site(*fabric::load_site(name)) {
+    context.snapshot = &site, context.incident = "I1", context.plan_id = "P7";
+  }
   ActionPlan plan(const std::string& fault, const std::string& entity, bool undecided = false) {
     diagnose::Diagnosis d;
     diagnose::Cause c;
@@ -29,7 +31,8 @@ bool has(const ActionPlan& p, std::string_view kind) {
 TEST(HealPolicies, EveryFaultClassHasAPlanWithItsWayBack) {
   Given g("pod-144");
   for (const auto& k : diagnose::fault_classes()) {
-    std::string entity = k.entity_kind == "link"      ? g.site.name(g.site.port(g.site.ports_of(g.site.of_kind(fabric::DeviceKind::kNic)[0])[0]).link)
+    std::string entity = k.entity_kind == "link"
+                             ? g.site.name(g.site.port(g.site.ports_of(g.site.of_kind(fabric::DeviceKind::kNic)[0])[0]).link)
                          : k.entity_kind == "card"    ? "sn1/node1/card0"
                          : k.entity_kind == "node"    ? "sn1/node1"
                          : k.entity_kind == "nic"     ? "sn1/node1/nic0"

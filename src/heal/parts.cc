@@ -80,7 +80,8 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
     cards.push_back(s.name(placement.cards[r]));
     moved += r >= job.placement.cards.size() || job.placement.cards[r] != placement.cards[r];
   }
-  start.why = "resume from the checkpoint, " + std::to_string(moved) + " of " + std::to_string(placement.cards.size()) + " ranks on other cards";
+  start.why =
+      "resume from the checkpoint, " + std::to_string(moved) + " of " + std::to_string(placement.cards.size()) + " ranks on other cards";
   start.parameters = Json{{"cards", cards}, {"resume", true}};
   plan.actions.push_back(start);
   return true;

@@ -5,7 +5,9 @@
 namespace weft::heal {
 namespace {
 
-Json to_json(const Retest& r) { return {{"kind", r.kind}, {"target", r.target}, {"parameters", *r.parameters}, {"measure", r.measure}, {"at_least", r.at_least}}; }
+Json to_json(const Retest& r) {
+  return {{"kind", r.kind}, {"target", r.target}, {"parameters", *r.parameters}, {"measure", r.measure}, {"at_least", r.at_least}};
+}
 Retest retest_from(const Json& j) {
   Retest r;
   r.kind = j.at("kind").get<std::string>(), r.target = j.at("target").get<std::string>(), r.parameters = j.at("parameters");
@@ -16,16 +18,27 @@ Retest retest_from(const Json& j) {
 }  // namespace
 
 Json to_json(const Action& a, const fabric::Snapshot& names) {
-  return {{"id", a.id}, {"kind", a.kind}, {"target", a.target}, {"parameters", *a.parameters}, {"why", a.why}, {"undo_kind", a.undo_kind}, {"undo_parameters", *a.undo_parameters},
-          {"timeout_ns", a.timeout.value()}, {"attempts", a.attempts}, {"best_effort", a.best_effort}, {"effect", fabric::to_json(a.effect, names)}};
+  return {{"id", a.id},
+          {"kind", a.kind},
+          {"target", a.target},
+          {"parameters", *a.parameters},
+          {"why", a.why},
+          {"undo_kind", a.undo_kind},
+          {"undo_parameters", *a.undo_parameters},
+          {"timeout_ns", a.timeout.value()},
+          {"attempts", a.attempts},
+          {"best_effort", a.best_effort},
+          {"effect", fabric::to_json(a.effect, names)}};
 }
 
 Result<Action> action_from_json(const Json& j, const fabric::Snapshot& names) {
   try {
     Action a;
-    a.id = j.at("id").get<std::string>(), a.kind = j.at("kind").get<std::string>(), a.target = j.at("target").get<std::string>(), a.parameters = j.at("parameters");
+    a.id = j.at("id").get<std::string>(), a.kind = j.at("kind").get<std::string>(), a.target = j.at("target").get<std::string>(),
+    a.parameters = j.at("parameters");
     a.why = j.at("why").get<std::string>(), a.undo_kind = j.at("undo_kind").get<std::string>(), a.undo_parameters = j.at("undo_parameters");
-    a.timeout = Duration(j.at("timeout_ns").get<std::int64_t>()), a.attempts = j.at("attempts").get<int>(), a.best_effort = j.at("best_effort").get<bool>();
+    a.timeout = Duration(j.at("timeout_ns").get<std::int64_t>()), a.attempts = j.at("attempts").get<int>(),
+    a.best_effort = j.at("best_effort").get<bool>();
     auto effect = fabric::delta_from_json(j.at("effect"), names);
     if (!effect) return std::unexpected(effect.error());
     a.effect = *effect;
@@ -38,24 +51,37 @@ Result<Action> action_from_json(const Json& j, const fabric::Snapshot& names) {
 Json to_json(const ActionPlan& p, const fabric::Snapshot& names) {
   Json actions = Json::array();
   for (const Action& a : p.actions) actions.push_back(to_json(a, names));
-  return {{"id", p.id}, {"snapshot_version", p.snapshot_version}, {"policy", p.policy}, {"incident", p.incident},
+  return {{"id", p.id},
+          {"snapshot_version", p.snapshot_version},
+          {"policy", p.policy},
+          {"incident", p.incident},
           {"cause", {{"fault", p.cause.fault}, {"entity", p.cause.entity}, {"confidence", p.cause.confidence}}},
-          {"actions", actions}, {"retest", to_json(p.retest)}, {"release_when", p.release_when}, {"release_test", to_json(p.release_test)}, {"owner", p.owner}, {"expiry_ns", p.expiry.value()},
-          {"reason", p.reason}, {"report", p.report}};
+          {"actions", actions},
+          {"retest", to_json(p.retest)},
+          {"release_when", p.release_when},
+          {"release_test", to_json(p.release_test)},
+          {"owner", p.owner},
+          {"expiry_ns", p.expiry.value()},
+          {"reason", p.reason},
+          {"report", p.report}};
 }
 
 Result<ActionPlan> plan_from_json(const Json& j, const fabric::Snapshot& names) {
   try {
     ActionPlan p;
-    p.id = j.at("id").get<std::string>(), p.snapshot_version = j.at("snapshot_version").get<std::uint64_t>(), p.policy = j.at("policy").get<std::string>(), p.incident = j.at("incident").get<std::string>();
-    p.cause.fault = j.at("cause").at("fault").get<std::string>(), p.cause.entity = j.at("cause").at("entity").get<std::string>(), p.cause.confidence = j.at("cause").at("confidence").get<double>();
+    p.id = j.at("id").get<std::string>(), p.snapshot_version = j.at("snapshot_version").get<std::uint64_t>(),
+    p.policy = j.at("policy").get<std::string>(), p.incident = j.at("incident").get<std::string>();
+    p.cause.fault = j.at("cause").at("fault").get<std::string>(), p.cause.entity = j.at("cause").at("entity").get<std::string>(),
+    p.cause.confidence = j.at("cause").at("confidence").get<double>();
     for (const Json& a : j.at("actions")) {
       auto action = action_from_json(a, names);
       if (!action) return std::unexpected(action.error());
       p.actions.push_back(*action);
     }
-    p.retest = retest_from(j.at("retest")), p.release_when = j.at("release_when").get<std::string>(), p.release_test = retest_from(j.at("release_test"));
-    p.owner = j.at("owner").get<std::string>(), p.expiry = Duration(j.at("expiry_ns").get<std::int64_t>()), p.reason = j.at("reason").get<std::string>(), p.report = j.at("report").get<std::string>();
+    p.retest = retest_from(j.at("retest")), p.release_when = j.at("release_when").get<std::string>(),
+    p.release_test = retest_from(j.at("release_test"));
+    p.owner = j.at("owner").get<std::string>(), p.expiry = Duration(j.at("expiry_ns").get<std::int64_t>()),
+    p.reason = j.at("reason").get<std::string>(), p.report = j.at("report").get<std::string>();
     return p;
   } catch (const Json::exception& e) {
     return fail(ErrorKind::kCorrupt, std::string("a stored plan is not readable: ") + e.what());
@@ -90,12 +116,14 @@ ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& contex
     return none;
   }
   ActionPlan plan = chosen->plan(cause, context);
-  plan.id = context.plan_id, plan.incident = context.incident, plan.snapshot_version = context.snapshot->version(), plan.policy = chosen->name, plan.cause = cause;
+  plan.id = context.plan_id, plan.incident = context.incident, plan.snapshot_version = context.snapshot->version(),
+  plan.policy = chosen->name, plan.cause = cause;
   if (diagnosis.undecided) {
     plan.actions.clear();
     plan.reason = "undecided between the first causes";
     std::string who;
-    for (std::size_t i = 0; i < std::min<std::size_t>(2, diagnosis.causes.size()); ++i) who += (i ? " or " : "") + diagnosis.causes[i].fault + " of " + diagnosis.causes[i].entity;
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, diagnosis.causes.size()); ++i)
+      who += (i ? " or " : "") + diagnosis.causes[i].fault + " of " + diagnosis.causes[i].entity;
     plan.report = "Undecided: " + who + ". Settle by: " + (cause.settling_test.empty() ? "no test known" : cause.settling_test) + ".";
   }
   for (std::size_t i = 0; i < plan.actions.size(); ++i) plan.actions[i].id = plan.id + "." + std::to_string(i + 1);

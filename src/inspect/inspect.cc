@@ -13,7 +13,8 @@ namespace weft::inspect {
 std::string_view verdict_name(Verdict v) { return v == Verdict::kPass ? "pass" : v == Verdict::kFail ? "fail" : "unknown"; }
 
 std::string_view item_name(Item item) {
-  constexpr std::string_view kNames[] = {"cards", "scale-up links", "scale-out network", "software stack", "storage", "cooling and power", "scheduler"};
+  constexpr std::string_view kNames[] = {"cards",   "scale-up links",    "scale-out network", "software stack",
+                                         "storage", "cooling and power", "scheduler"};
   return kNames[static_cast<std::size_t>(item)];
 }
 
@@ -92,10 +93,10 @@ Inspection inspect(const Context& context, const std::vector<std::string>& only)
     check.run(context, result.cells);
     for (std::size_t i = from; i < result.cells.size(); ++i) result.cells[i].check = check.name, result.cells[i].item = check.item;
   }
-  std::stable_sort(result.cells.begin(), result.cells.end(), [](const Cell& x, const Cell& y) {
-    return std::tie(x.item, x.check) < std::tie(y.item, y.check);
-  });
-  for (const Cell& c : result.cells) ++(c.verdict == Verdict::kPass ? result.passed : c.verdict == Verdict::kFail ? result.failed : result.unknown);
+  std::stable_sort(result.cells.begin(), result.cells.end(),
+                   [](const Cell& x, const Cell& y) { return std::tie(x.item, x.check) < std::tie(y.item, y.check); });
+  for (const Cell& c : result.cells)
+    ++(c.verdict == Verdict::kPass ? result.passed : c.verdict == Verdict::kFail ? result.failed : result.unknown);
   return result;
 }
 
@@ -104,16 +105,22 @@ Report to_report(const Inspection& inspection, const fabric::Snapshot& snapshot)
   report.title = "Inspection of " + snapshot.site_name();
   Section& summary = report.sections.emplace_back();
   summary.heading = "Summary";
-  summary.facts = {{"pass", std::to_string(inspection.passed)}, {"fail", std::to_string(inspection.failed)}, {"unknown", std::to_string(inspection.unknown)},
-                   {"gate", inspection.failed ? "closed: something failed" : inspection.unknown ? "closed: something could not be seen (--allow-unknown opens it)" : "open"}};
+  summary.facts = {{"pass", std::to_string(inspection.passed)},
+                   {"fail", std::to_string(inspection.failed)},
+                   {"unknown", std::to_string(inspection.unknown)},
+                   {"gate", inspection.failed    ? "closed: something failed"
+                            : inspection.unknown ? "closed: something could not be seen (--allow-unknown opens it)"
+                                                 : "open"}};
   Table table;
   table.title = "Checks";
   table.columns = {{"item"}, {"check"}, {"pass", Align::kRight}, {"fail", Align::kRight}, {"unknown", Align::kRight}};
   for (std::size_t i = 0; i < inspection.cells.size();) {
     std::size_t j = i;
     int count[3] = {};
-    for (; j < inspection.cells.size() && inspection.cells[j].check == inspection.cells[i].check; ++j) ++count[static_cast<std::size_t>(inspection.cells[j].verdict)];
-    table.rows.push_back({std::string(item_name(inspection.cells[i].item)), inspection.cells[i].check, std::to_string(count[0]), std::to_string(count[1]), std::to_string(count[2])});
+    for (; j < inspection.cells.size() && inspection.cells[j].check == inspection.cells[i].check; ++j)
+      ++count[static_cast<std::size_t>(inspection.cells[j].verdict)];
+    table.rows.push_back({std::string(item_name(inspection.cells[i].item)), inspection.cells[i].check, std::to_string(count[0]),
+                          std::to_string(count[1]), std::to_string(count[2])});
     i = j;
   }
   summary.tables.push_back(std::move(table));
@@ -138,8 +145,14 @@ Report to_report(const Inspection& inspection, const fabric::Snapshot& snapshot)
 Json to_json(const Inspection& inspection) {
   Json cells = Json::array();
   for (const Cell& c : inspection.cells)
-    cells.push_back({{"item", item_name(c.item)}, {"check", c.check}, {"entity", c.entity}, {"verdict", verdict_name(c.verdict)}, {"value", c.value}, {"threshold", c.threshold},
-                     {"source", c.source}, {"remedy", c.remedy}});
+    cells.push_back({{"item", item_name(c.item)},
+                     {"check", c.check},
+                     {"entity", c.entity},
+                     {"verdict", verdict_name(c.verdict)},
+                     {"value", c.value},
+                     {"threshold", c.threshold},
+                     {"source", c.source},
+                     {"remedy", c.remedy}});
   return {{"pass", inspection.passed}, {"fail", inspection.failed}, {"unknown", inspection.unknown}, {"cells", cells}};
 }
 

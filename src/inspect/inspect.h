@@ -24,7 +24,7 @@ enum class Item : std::uint8_t { kCards, kScaleUp, kScaleOut, kSoftware, kStorag
 std::string_view item_name(Item item);
 
 struct Cell {
-  std::string check;      // registry name
+  std::string check;  // registry name
   Item item = Item::kCards;
   std::string entity;
   Verdict verdict = Verdict::kUnknown;
@@ -87,7 +87,7 @@ struct CheckEntry {
 Registry<CheckEntry>& checks();
 
 struct Inspection {
-  std::vector<Cell> cells;       // sorted by item, check, entity
+  std::vector<Cell> cells;  // sorted by item, check, entity
   int passed = 0, failed = 0, unknown = 0;
   // Work may start: nothing failed, and no more unknown than allowed.
   bool gate(bool allow_unknown) const { return failed == 0 && (allow_unknown || unknown == 0); }

@@ -16,8 +16,12 @@ struct Bench {
   Observation seen{series};
   telemetry::Batch batch;
 
-  void gauge(std::string_view metric, std::string entity, double v, int at = 1) { batch.samples.push_back({series.intern(metric, entity), Instant(at), v}); }
-  void fact(std::string entity, std::string_view key, std::string v) { batch.facts.push_back({Instant(1), std::move(entity), std::string(key), std::move(v), "test"}); }
+  void gauge(std::string_view metric, std::string entity, double v, int at = 1) {
+    batch.samples.push_back({series.intern(metric, entity), Instant(at), v});
+  }
+  void fact(std::string entity, std::string_view key, std::string v) {
+    batch.facts.push_back({Instant(1), std::move(entity), std::string(key), std::move(v), "test"});
+  }
   Cell cell(const std::string& check, const std::string& entity) {
     seen.add(batch);
     batch.clear();

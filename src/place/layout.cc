@@ -16,7 +16,8 @@ std::vector<Slot> slots_of(const FreeDomain& domain, int tp) {
   std::vector<DeviceId> rest;
   auto chop = [&](const std::vector<DeviceId>& cards, std::vector<DeviceId>* left) {
     std::size_t i = 0;
-    for (; i + t <= cards.size(); i += t) out.emplace_back(cards.begin() + static_cast<std::ptrdiff_t>(i), cards.begin() + static_cast<std::ptrdiff_t>(i + t));
+    for (; i + t <= cards.size(); i += t)
+      out.emplace_back(cards.begin() + static_cast<std::ptrdiff_t>(i), cards.begin() + static_cast<std::ptrdiff_t>(i + t));
     if (left) left->insert(left->end(), cards.begin() + static_cast<std::ptrdiff_t>(i), cards.end());
   };
   for (const FreeNode& n : domain.nodes) {
@@ -55,7 +56,8 @@ std::vector<DeviceId> pick_spares(const fabric::Snapshot& s, const Pool& pool, c
         if (home.contains(d.hbd) != own) continue;
         // From the end: jobs grow from the front.
         for (auto n = d.nodes.rbegin(); n != d.nodes.rend() && nodes < count; ++n) {
-          if (n->cards.size() != n->size || std::any_of(n->cards.begin(), n->cards.end(), [&](DeviceId c) { return used.contains(c); })) continue;
+          if (n->cards.size() != n->size || std::any_of(n->cards.begin(), n->cards.end(), [&](DeviceId c) { return used.contains(c); }))
+            continue;
           out.insert(out.end(), n->cards.begin(), n->cards.end());
           ++nodes;
         }
@@ -72,7 +74,8 @@ int whole_nodes(const fabric::Snapshot& s, const std::vector<DeviceId>& cards) {
 }
 }  // namespace
 
-Answer finish(const fabric::Snapshot& s, const Pool& pool, const Request& request, Scorer& scorer, std::vector<DeviceId> cards, const std::vector<workload::Group>& groups) {
+Answer finish(const fabric::Snapshot& s, const Pool& pool, const Request& request, Scorer& scorer, std::vector<DeviceId> cards,
+              const std::vector<workload::Group>& groups) {
   workload::Placement p;
   p.job = request.job.name;
   p.groups = groups;
@@ -80,7 +83,9 @@ Answer finish(const fabric::Snapshot& s, const Pool& pool, const Request& reques
   p.spares = pick_spares(s, pool, cards, wanted);
   int found = whole_nodes(s, p.spares);
   if (found < wanted)
-    return Refusal{"spares", fmt::format("the job keeps {} spare nodes, but beside its {} cards only {} whole nodes are free; ask for fewer spares, lower dp, or free or repair a node", wanted, cards.size(), found)};
+    return Refusal{"spares", fmt::format("the job keeps {} spare nodes, but beside its {} cards only {} whole nodes are free; ask for "
+                                         "fewer spares, lower dp, or free or repair a node",
+                                         wanted, cards.size(), found)};
   p.score = scorer.comm(groups, cards) + scorer.compute(cards);
   p.cards = std::move(cards);
   p.snapshot_version = s.version();
@@ -94,7 +99,9 @@ std::optional<Refusal> impossible(const fabric::Snapshot& s, const Pool& pool, c
   if (pool.free < st.world()) {
     int replica = st.world() / st.dp, fit = pool.free / std::max(replica, 1);
     return Refusal{pool.unhealthy && pool.free + pool.unhealthy >= st.world() ? "health" : "capacity",
-                   account_of(pool, st.world()) + (fit >= 1 ? fmt::format("; dp {} would fit", fit) : fmt::format("; one replica alone needs {} cards: lower pp or cp, or repair or free cards", replica))};
+                   account_of(pool, st.world()) +
+                       (fit >= 1 ? fmt::format("; dp {} would fit", fit)
+                                 : fmt::format("; one replica alone needs {} cards: lower pp or cp, or repair or free cards", replica))};
   }
   std::size_t slots = 0, widest = 0, grouped = 0;
   for (const FreeDomain& d : pool.domains) {
@@ -103,7 +110,9 @@ std::optional<Refusal> impossible(const fabric::Snapshot& s, const Pool& pool, c
     grouped += d.hbd.ok();
   }
   if (st.tp > 1 && grouped == 0)
-    return Refusal{"tp-in-one-hbd", fmt::format("tp {} needs cards joined in one high-bandwidth domain, but site {} describes no scale-up network; add it to the site file (scale_up:), or use tp 1", st.tp, s.site_name())};
+    return Refusal{"tp-in-one-hbd", fmt::format("tp {} needs cards joined in one high-bandwidth domain, but site {} describes no scale-up "
+                                                "network; add it to the site file (scale_up:), or use tp 1",
+                                                st.tp, s.site_name())};
   if (slots < static_cast<std::size_t>(st.world() / st.tp)) {
     std::size_t most = 1;
     for (std::size_t t = 1; t <= widest; ++t) {
@@ -112,7 +121,8 @@ std::optional<Refusal> impossible(const fabric::Snapshot& s, const Pool& pool, c
       for (const FreeDomain& d : pool.domains) n += slots_of(d, static_cast<int>(t)).size() * t;
       if (n >= static_cast<std::size_t>(st.world())) most = t;
     }
-    return Refusal{"tp-in-one-hbd", fmt::format("{} tensor-parallel groups of {} cards must each lie in one high-bandwidth domain, but only {} such places are free (the widest domain has {} free cards); tp {} would fit. {}",
+    return Refusal{"tp-in-one-hbd", fmt::format("{} tensor-parallel groups of {} cards must each lie in one high-bandwidth domain, but "
+                                                "only {} such places are free (the widest domain has {} free cards); tp {} would fit. {}",
                                                 st.world() / st.tp, st.tp, slots, widest, most, account_of(pool, st.world()))};
   }
   return std::nullopt;

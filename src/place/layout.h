@@ -17,11 +17,12 @@ std::vector<Slot> slots_of(const FreeDomain& domain, int tp);
 int slot_rank(const workload::Strategy& s, int cp, int dp, int pp);
 
 // Nodes that are wholly free, allowed and not used by `cards`: `count` of them, in the job's own domains first. Fewer when there are no more.
-std::vector<fabric::DeviceId> pick_spares(const fabric::Snapshot& snapshot, const Pool& pool, const std::vector<fabric::DeviceId>& cards, int count);
+std::vector<fabric::DeviceId> pick_spares(const fabric::Snapshot& snapshot, const Pool& pool, const std::vector<fabric::DeviceId>& cards,
+                                          int count);
 
 // Placement with groups, spares and score; the constraint broken when spares are missing.
-Answer finish(const fabric::Snapshot& snapshot, const Pool& pool, const Request& request, Scorer& scorer, std::vector<fabric::DeviceId> cards,
-              const std::vector<workload::Group>& groups);
+Answer finish(const fabric::Snapshot& snapshot, const Pool& pool, const Request& request, Scorer& scorer,
+              std::vector<fabric::DeviceId> cards, const std::vector<workload::Group>& groups);
 
 // What every strategy checks first: degrees that divide, enough cards, a domain that holds a tensor-parallel group.
 std::optional<Refusal> impossible(const fabric::Snapshot& snapshot, const Pool& pool, const Request& request);

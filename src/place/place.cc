@@ -85,18 +85,21 @@ std::string illegal(const fabric::Snapshot& s, const Occupancy& occupied, const 
     if (std::string why = check(c, "a spare"); !why.empty()) return why;
     spare_nodes.insert(s.container(c, fabric::DeviceKind::kNode));
   }
-  if (static_cast<int>(spare_nodes.size()) < request.job.policy.spare_nodes) return fmt::format("{} spare nodes kept, {} asked for", spare_nodes.size(), request.job.policy.spare_nodes);
+  if (static_cast<int>(spare_nodes.size()) < request.job.policy.spare_nodes)
+    return fmt::format("{} spare nodes kept, {} asked for", spare_nodes.size(), request.job.policy.spare_nodes);
   auto t = static_cast<std::size_t>(st.tp);
   for (std::size_t r = 0; t > 1 && r < p.cards.size(); ++r) {
     fabric::DomainId home = s.hbd_of(p.cards[r - r % t]);
     if (!home.ok() || s.hbd_of(p.cards[r]) != home)
-      return fmt::format("tensor-parallel group tp{} is not inside one high-bandwidth domain: {} and {}", r / t, s.name(p.cards[r - r % t]), s.name(p.cards[r]));
+      return fmt::format("tensor-parallel group tp{} is not inside one high-bandwidth domain: {} and {}", r / t, s.name(p.cards[r - r % t]),
+                         s.name(p.cards[r]));
   }
   if (p.cards.size() > 1) {
     auto island = islands(s);
     for (std::size_t r = 1; r < p.cards.size(); ++r)
       if (island[p.cards[r].v] != island[p.cards[0].v])
-        return fmt::format("no path over usable links between {} and {}; repair a link, or use fewer cards on one side", s.name(p.cards[0]), s.name(p.cards[r]));
+        return fmt::format("no path over usable links between {} and {}; repair a link, or use fewer cards on one side", s.name(p.cards[0]),
+                           s.name(p.cards[r]));
   }
   return {};
 }

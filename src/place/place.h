@@ -14,9 +14,9 @@ namespace weft::place {
 
 struct Request {
   workload::Job job;
-  std::vector<fabric::DeviceId> avoid;      // cards or containers not to use
-  std::vector<fabric::DeviceId> keep;       // prefer these (current placement, for a repair: least movement)
-  std::string strategy = "topology";        // registry name
+  std::vector<fabric::DeviceId> avoid;  // cards or containers not to use
+  std::vector<fabric::DeviceId> keep;   // prefer these (current placement, for a repair: least movement)
+  std::string strategy = "topology";    // registry name
   std::uint64_t seed = 1;
 };
 
@@ -26,8 +26,8 @@ struct Occupancy {
 };
 
 struct Refusal {
-  std::string constraint;                   // "tp-in-one-hbd", "capacity", "health", "spares" …
-  std::string text;                         // what is missing and what would help
+  std::string constraint;  // "tp-in-one-hbd", "capacity", "health", "spares" …
+  std::string text;        // what is missing and what would help
 };
 using Answer = std::variant<workload::Placement, Refusal>;
 

@@ -19,7 +19,8 @@ void place_405b(const std::string& text, int tp, int pp, int dp) {
   ASSERT_TRUE(site.has_value()) << site.error().text();
   Request r;
   r.job.name = "llama", r.job.model = *workload::load_model("llama-3-405b");
-  r.job.strategy.tp = tp, r.job.strategy.pp = pp, r.job.strategy.dp = dp, r.job.strategy.sequence = 8192, r.job.strategy.global_batch = 2048;
+  r.job.strategy.tp = tp, r.job.strategy.pp = pp, r.job.strategy.dp = dp, r.job.strategy.sequence = 8192,
+  r.job.strategy.global_batch = 2048;
   double start = cpu_seconds();
   Answer a = place(*site, {}, r);
   double took = cpu_seconds() - start;
@@ -32,15 +33,19 @@ void place_405b(const std::string& text, int tp, int pp, int dp) {
 
 TEST(PlaceSlow, SixteenThousandCardsInNodesOfEight) {
   place_405b(
-      "site: large\nsupernodes:\n  - {name: n, count: 2048, nodes: 1, cards_per_node: 8, card: H100-SXM5, scale_up: {topology: switched, rate: 200G, switch: NVSwitch3, switches: 4, links: 18, medium: board}}\n"
-      "scale_out: {topology: rail, nics_per_node: 8, nic: ConnectX-7, rate: 400G, switch: Tomahawk5-64x800G, nodes_per_block: 32, spines: 32, uplinks: 32, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 30 m}\n",
+      "site: large\nsupernodes:\n  - {name: n, count: 2048, nodes: 1, cards_per_node: 8, card: H100-SXM5, scale_up: {topology: switched, "
+      "rate: 200G, switch: NVSwitch3, switches: 4, links: 18, medium: board}}\n"
+      "scale_out: {topology: rail, nics_per_node: 8, nic: ConnectX-7, rate: 400G, switch: Tomahawk5-64x800G, nodes_per_block: 32, spines: "
+      "32, uplinks: 32, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 30 m}\n",
       8, 16, 128);
 }
 
 TEST(PlaceSlow, SixteenThousandCardsInRacksOf72) {
   place_405b(
-      "site: large\nsupernodes:\n  - {name: n, count: 232, nodes: 18, cards_per_node: 4, card: GB200-B200, scale_up: {topology: switched, rate: 400G, switch: NVSwitch4-NVL72, switches: 18, links: 18, medium: backplane, length: 1 m}}\n"
-      "scale_out: {topology: rail, nics_per_node: 4, nic: ConnectX-7, rate: 400G, switch: Tomahawk5-64x800G, nodes_per_block: 18, spines: 16, uplinks: 16, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 30 m}\n",
+      "site: large\nsupernodes:\n  - {name: n, count: 232, nodes: 18, cards_per_node: 4, card: GB200-B200, scale_up: {topology: switched, "
+      "rate: 400G, switch: NVSwitch4-NVL72, switches: 18, links: 18, medium: backplane, length: 1 m}}\n"
+      "scale_out: {topology: rail, nics_per_node: 4, nic: ConnectX-7, rate: 400G, switch: Tomahawk5-64x800G, nodes_per_block: 18, spines: "
+      "16, uplinks: 16, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 30 m}\n",
       8, 16, 128);
 }
 

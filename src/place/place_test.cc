@@ -30,9 +30,14 @@ fabric::Snapshot written(const std::string& text) {
 // Two supernodes of `nodes` nodes with `cards` cards each, one NIC per card, one leaf per rail.
 fabric::Snapshot small(int supernodes, int nodes, int cards) {
   auto n = [](int v) { return std::to_string(v); };
-  return written("site: small\nsupernodes:\n  - {name: sn, count: " + n(supernodes) + ", nodes: " + n(nodes) + ", cards_per_node: " + n(cards) +
-                 ", card: H100-SXM5, scale_up: {topology: switched, rate: 400G, switch: NVSwitch4-NVL72, switches: 2, links: 2, medium: backplane, length: 1 m}}\n"
-                 "scale_out: {topology: leaf_spine, nics_per_node: " + n(cards) + ", nic: ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 2, spines: 2, uplinks: 4, medium: optical, length: 10 m, trunk_medium: optical, trunk_length: 10 m}\n");
+  return written("site: small\nsupernodes:\n  - {name: sn, count: " + n(supernodes) + ", nodes: " + n(nodes) +
+                 ", cards_per_node: " + n(cards) +
+                 ", card: H100-SXM5, scale_up: {topology: switched, rate: 400G, switch: NVSwitch4-NVL72, switches: 2, links: 2, medium: "
+                 "backplane, length: 1 m}}\n"
+                 "scale_out: {topology: leaf_spine, nics_per_node: " +
+                 n(cards) +
+                 ", nic: ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 2, spines: 2, uplinks: 4, medium: optical, length: 10 "
+                 "m, trunk_medium: optical, trunk_length: 10 m}\n");
 }
 
 Request request(const std::string& model, int tp, int pp, int dp, int spares = 0) {
@@ -96,7 +101,8 @@ TEST(Place, TopologyEqualsTheExactOptimumOnSmallCases) {
   struct Case {
     int supernodes, nodes, cards, tp, pp, dp, cp = 1;
   };
-  for (Case c : {Case{2, 2, 2, 2, 2, 2}, Case{2, 2, 2, 4, 2, 1}, Case{2, 1, 4, 2, 2, 2}, Case{2, 1, 4, 2, 4, 1}, Case{2, 2, 2, 1, 2, 4}, Case{4, 1, 2, 2, 2, 2}, Case{3, 1, 2, 2, 3, 1}, Case{2, 1, 4, 1, 1, 4}, Case{2, 2, 2, 2, 1, 2, 2}}) {
+  for (Case c : {Case{2, 2, 2, 2, 2, 2}, Case{2, 2, 2, 4, 2, 1}, Case{2, 1, 4, 2, 2, 2}, Case{2, 1, 4, 2, 4, 1}, Case{2, 2, 2, 1, 2, 4},
+                 Case{4, 1, 2, 2, 2, 2}, Case{3, 1, 2, 2, 3, 1}, Case{2, 1, 4, 1, 1, 4}, Case{2, 2, 2, 2, 1, 2, 2}}) {
     fabric::Snapshot s = small(c.supernodes, c.nodes, c.cards);
     Request r = request("llama-3-8b", c.tp, c.pp, c.dp);
     r.job.strategy.cp = c.cp;
@@ -104,7 +110,8 @@ TEST(Place, TopologyEqualsTheExactOptimumOnSmallCases) {
     double best = placed(place(s, {}, r)).score;
     r.strategy = "topology";
     double ours = placed(place(s, {}, r)).score;
-    EXPECT_NEAR(ours, best, best * 1e-9) << c.supernodes << "x" << c.nodes << "x" << c.cards << " tp" << c.tp << " pp" << c.pp << " dp" << c.dp << " cp" << c.cp;
+    EXPECT_NEAR(ours, best, best * 1e-9) << c.supernodes << "x" << c.nodes << "x" << c.cards << " tp" << c.tp << " pp" << c.pp << " dp"
+                                         << c.dp << " cp" << c.cp;
   }
 }
 
@@ -150,7 +157,9 @@ TEST(Place, RefusalsSayWhatWouldHelp) {
   Answer a = place(s, {}, request("llama-3-8b", 8, 1, 5));
   ASSERT_TRUE(std::holds_alternative<Refusal>(a));
   EXPECT_EQ(std::get<Refusal>(a).constraint, "capacity");
-  EXPECT_EQ(std::get<Refusal>(a).text, "need 40 cards; 32 of 32 are free: 0 failed or cordoned, 0 in use by other jobs or kept as their spares, 0 avoided on request; dp 4 would fit");
+  EXPECT_EQ(std::get<Refusal>(a).text,
+            "need 40 cards; 32 of 32 are free: 0 failed or cordoned, 0 in use by other jobs or kept as their spares, 0 avoided on request; "
+            "dp 4 would fit");
   DeviceId card = s.cards()[3];
   fabric::Snapshot sick = with(s, s.name(card), failed());
   a = place(sick, {}, request("llama-3-8b", 8, 1, 4));

@@ -105,7 +105,8 @@ Pool free_cards(const fabric::Snapshot& s, const Occupancy& occupied, const Requ
         for (DeviceId at = card; at.ok() && why.empty(); at = s.device(at).parent) {
           const fabric::DeviceHealth& h = s.health(at);
           if (h.state == fabric::DeviceState::kFailed || h.cordoned)
-            why = s.name(at) + (h.state == fabric::DeviceState::kFailed ? " failed" : " cordoned") + (h.owner.empty() ? "" : " by " + h.owner) + (h.reason.empty() ? "" : ": " + h.reason);
+            why = s.name(at) + (h.state == fabric::DeviceState::kFailed ? " failed" : " cordoned") +
+                  (h.owner.empty() ? "" : " by " + h.owner) + (h.reason.empty() ? "" : ": " + h.reason);
         }
         pool.first_unhealthy = why;
       }

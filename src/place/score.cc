@@ -35,7 +35,8 @@ double Scorer::share_of_way_out(DeviceId card) {
     cards += d.kind == fabric::DeviceKind::kCard;
     if (d.kind != fabric::DeviceKind::kNic && d.kind != fabric::DeviceKind::kCard) continue;
     for (fabric::PortId p : s.ports_of(c))
-      if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(fabric::Network::kScaleOut))) rate += s.effective_rate(l).value() / 8;
+      if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(fabric::Network::kScaleOut)))
+        rate += s.effective_rate(l).value() / 8;
   }
   return at->second = cards > 0 ? rate / cards : rate;
 }
@@ -59,7 +60,8 @@ double Scorer::group_time(const workload::Group& g, const std::vector<DeviceId>&
       const auto& account = account_[static_cast<std::size_t>(g.ranks[i] / per_stage)];
       for (const Traffic& t : account)
         if (t.point_to_point && t.members == job_.strategy.pp && t.what == "stage boundary") {
-          double one = neighbour_time(cards[static_cast<std::size_t>(g.ranks[i])], cards[static_cast<std::size_t>(g.ranks[(i + 1) % n])], t.message);
+          double one =
+              neighbour_time(cards[static_cast<std::size_t>(g.ranks[i])], cards[static_cast<std::size_t>(g.ranks[(i + 1) % n])], t.message);
           total = std::max(total, one * 2 * job_.strategy.micro_batches() * job_.strategy.virtual_stages);
           break;
         }
@@ -78,7 +80,9 @@ double Scorer::group_time(const workload::Group& g, const std::vector<DeviceId>&
     if (cut) return kUnreachable;
     collective::Choice c = collective::choose(t.collective, shape, Bytes(static_cast<std::int64_t>(t.message)));
     // Expert gradients reduce over part of the data group only: their bytes are scaled to what a member really sends.
-    double part = t.members == shape.members ? 1 : workload::ring_factor(t.collective, t.members) / workload::ring_factor(t.collective, shape.members);
+    double part = t.members == shape.members
+                      ? 1
+                      : workload::ring_factor(t.collective, t.members) / workload::ring_factor(t.collective, shape.members);
     total += c.cost.time.value() * t.count * part * (t.exposed ? 1 : kOverlapShown);
   }
   return total;

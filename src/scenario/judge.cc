@@ -53,8 +53,9 @@ bool isolates(const std::string& kind) { return kind == heal::action::kCordon ||
 
 }  // namespace
 
-std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot, const std::vector<control::Incident>& incidents,
-                       const std::vector<twin::Truth>& truths, const std::vector<twin::Effect>& effects) {
+std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot,
+                       const std::vector<control::Incident>& incidents, const std::vector<twin::Truth>& truths,
+                       const std::vector<twin::Effect>& effects) {
   std::vector<Row> rows;
   std::vector<const Expectation*> expectation(truths.size(), nullptr);
   std::set<const Expectation*> used;
@@ -70,7 +71,8 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
   for (const twin::Effect& effect : effects) {
     if (!effect.succeeded || !isolates(effect.kind)) continue;
     bool guilty = std::any_of(truths.begin(), truths.end(), [&](const twin::Truth& t) {
-      return diagnose::find_fault_class(t.fault) && (within(snapshot, t.entity, effect.target) || within(snapshot, effect.target, t.entity));
+      return diagnose::find_fault_class(t.fault) &&
+             (within(snapshot, t.entity, effect.target) || within(snapshot, effect.target, t.entity));
     });
     if (!guilty) innocents.push_back(effect.target);
   }
@@ -98,7 +100,9 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
     }
     if (!found)  // the right incident may name the wrong class: show it
       for (const control::Incident& i : incidents)
-        if (i.detected >= truth.from && !i.diagnosis.causes.empty() && (!found || same_part(snapshot, i.diagnosis.causes[0].entity, truth.entity))) found = &i;
+        if (i.detected >= truth.from && !i.diagnosis.causes.empty() &&
+            (!found || same_part(snapshot, i.diagnosis.causes[0].entity, truth.entity)))
+          found = &i;
     if (found && !found->diagnosis.causes.empty()) {
       const diagnose::Cause& first = found->diagnosis.causes[0];
       row.found = first.fault + " " + first.entity;
@@ -119,7 +123,8 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
     if (!truth.visible.ns()) failed("the fault never showed in any exported sample");
     else if (!found) failed("not detected");
     else if (row.cause_rank != 1) {
-      bool legal = found->diagnosis.undecided && found_alike && row.cause_rank >= 1 && row.cause_rank <= 3 && !found->diagnosis.causes[0].settling_test.empty();
+      bool legal = found->diagnosis.undecided && found_alike && row.cause_rank >= 1 && row.cause_rank <= 3 &&
+                   !found->diagnosis.causes[0].settling_test.empty();
       if (legal) row.verdict = "undecided", row.why = "settle by: " + found->diagnosis.causes[0].settling_test;
       else failed(row.cause_rank ? fmt::format("ranked {}", row.cause_rank) : "not among the causes");
     }
@@ -127,7 +132,9 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
       const diagnose::Cause& cause = found->diagnosis.causes[0];
       for (const std::string& group : truth.groups) {
         bool named = std::any_of(cause.impact.begin(), cause.impact.end(), [&](const diagnose::Impact& i) {
-          return std::any_of(i.groups.begin(), i.groups.end(), [&](const std::string& g) { return "job/" + i.job.substr(i.job.rfind('/') + 1) + ":" + g == group || i.job + ":" + g == group; });
+          return std::any_of(i.groups.begin(), i.groups.end(), [&](const std::string& g) {
+            return "job/" + i.job.substr(i.job.rfind('/') + 1) + ":" + g == group || i.job + ":" + g == group;
+          });
         });
         if (!named) {
           failed("group not named: " + group);
@@ -137,10 +144,13 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
     }
     if (found && outcome == "recovered") {
       if (row.recover_s < 0) failed("not recovered");
-      else if (row.recover_s > to_seconds(expected_limit(expectation[t], c, *found))) failed(fmt::format("recovered after {:.0f} s, limit {:.0f} s", row.recover_s, to_seconds(expected_limit(expectation[t], c, *found))));
+      else if (row.recover_s > to_seconds(expected_limit(expectation[t], c, *found)))
+        failed(
+            fmt::format("recovered after {:.0f} s, limit {:.0f} s", row.recover_s, to_seconds(expected_limit(expectation[t], c, *found))));
     }
     if (found && outcome == "reported") {
-      bool reported = found->state == control::IncidentState::kReported || found->state == control::IncidentState::kClosed || found->recovered.ns() ||
+      bool reported = found->state == control::IncidentState::kReported || found->state == control::IncidentState::kClosed ||
+                      found->recovered.ns() ||
                       std::any_of(found->plans.begin(), found->plans.end(), [](const heal::ActionPlan& p) { return !p.report.empty(); });
       if (!reported) failed("no report to the operator");
     }
@@ -156,7 +166,8 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
     row.seed = seed;
     row.verdict = "pass";
     row.truth = "-";
-    auto loud = std::find_if(incidents.begin(), incidents.end(), [](const control::Incident& i) { return i.severity > telemetry::Severity::kInfo; });
+    auto loud = std::find_if(incidents.begin(), incidents.end(),
+                             [](const control::Incident& i) { return i.severity > telemetry::Severity::kInfo; });
     if (!innocents.empty()) row.verdict = "fail", row.why = "isolated an innocent part: " + innocents.front();
     else if (loud != incidents.end()) {
       row.verdict = "fail";
@@ -170,8 +181,9 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
 }
 
 Json to_json(const Row& row) {
-  return {{"name", row.name},         {"seed", row.seed},           {"cause_rank", row.cause_rank}, {"detect_s", row.detect_s}, {"locate_s", row.locate_s},
-          {"recover_s", row.recover_s}, {"verdict", row.verdict}, {"why", row.why},               {"truth", row.truth},       {"found", row.found}};
+  return {{"name", row.name},         {"seed", row.seed},           {"cause_rank", row.cause_rank}, {"detect_s", row.detect_s},
+          {"locate_s", row.locate_s}, {"recover_s", row.recover_s}, {"verdict", row.verdict},       {"why", row.why},
+          {"truth", row.truth},       {"found", row.found}};
 }
 
 }  // namespace weft::scenario

@@ -12,19 +12,19 @@
 namespace weft::scenario {
 
 struct Row {
-  std::string name;                       // scenario, and the fault when it has several: "double/link_down"
+  std::string name;  // scenario, and the fault when it has several: "double/link_down"
   std::uint64_t seed = 0;
-  int cause_rank = 0;                     // 1 = ranked first; 0 = not among the causes
+  int cause_rank = 0;                                   // 1 = ranked first; 0 = not among the causes
   double detect_s = -1, locate_s = -1, recover_s = -1;  // after the first exported sample beyond its threshold; -1 = never
-  std::string verdict;                    // "pass", "fail", "undecided"
-  std::string why;                        // of a fail or undecided; "" else
-  std::string truth, found;               // "link_down cable/C0003", first-ranked cause
+  std::string verdict;                                  // "pass", "fail", "undecided"
+  std::string why;                                      // of a fail or undecided; "" else
+  std::string truth, found;                             // "link_down cable/C0003", first-ranked cause
 };
 
 struct RunOptions {
   std::uint64_t seed = 1;
-  double actuator_failure = -1;           // < 0: the world's default
-  std::string store;                      // SQLite file; "" = memory
+  double actuator_failure = -1;  // < 0: the world's default
+  std::string store;             // SQLite file; "" = memory
   bool dry_run = false;
   std::function<void(const control::Line&)> on_line;
 };
@@ -39,8 +39,9 @@ struct Outcome {
 Result<Outcome> run(const Scenario& scenario, const RunOptions& options);
 
 // Pure: what the incidents say against the truth. `jobs` and `effects` prove that no innocent part was isolated.
-std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot, const std::vector<control::Incident>& incidents,
-                       const std::vector<twin::Truth>& truths, const std::vector<twin::Effect>& effects);
+std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot,
+                       const std::vector<control::Incident>& incidents, const std::vector<twin::Truth>& truths,
+                       const std::vector<twin::Effect>& effects);
 
 Json to_json(const Row& row);
 

@@ -34,7 +34,8 @@ Status read_text(const Yaml& from, std::string_view key, std::string& into) {
 Result<workload::Strategy> parse_strategy(const Yaml& yaml) {
   workload::Strategy s;
   if (yaml.is_null()) return s;
-  WEFT_TRY(yaml.only({"tp", "pp", "dp", "ep", "cp", "virtual_stages", "micro_batch", "global_batch", "sequence", "zero", "recompute", "precision"}));
+  WEFT_TRY(yaml.only(
+      {"tp", "pp", "dp", "ep", "cp", "virtual_stages", "micro_batch", "global_batch", "sequence", "zero", "recompute", "precision"}));
   WEFT_TRY(read_int(yaml, "tp", 1, 1 << 20, s.tp));
   WEFT_TRY(read_int(yaml, "pp", 1, 1 << 20, s.pp));
   WEFT_TRY(read_int(yaml, "dp", 1, 1 << 20, s.dp));

@@ -30,9 +30,9 @@ struct Scenario {
   Duration lasts = minutes(20);
   Duration sample_every = seconds(1);
   std::vector<workload::Job> jobs;
-  std::vector<twin::FaultSpec> faults;   // decoys included
+  std::vector<twin::FaultSpec> faults;  // decoys included
   std::vector<Expectation> expect;
-  bool quiet = false;                    // nothing may be isolated and no incident above info
+  bool quiet = false;  // nothing may be isolated and no incident above info
 };
 
 Result<Scenario> parse_scenario(std::string_view text, std::string file);

@@ -30,7 +30,9 @@ struct Ring {
   void each(Each f) const {
     for (std::size_t i = 0; i < points.size(); ++i) f(points[(next + i) % points.size()]);
   }
-  const std::pair<std::int64_t, float>* last() const { return points.empty() ? nullptr : &points[(next + points.size() - 1) % points.size()]; }
+  const std::pair<std::int64_t, float>* last() const {
+    return points.empty() ? nullptr : &points[(next + points.size() - 1) % points.size()];
+  }
 };
 
 Json instant(Instant t) { return t.ns() ? Json(t.ns() / 1'000'000) : Json(nullptr); }
@@ -64,8 +66,14 @@ Json site_document(const Snapshot& s) {
   for (std::uint32_t l = 0; l < s.link_count() && l < 50'000; ++l) {
     const fabric::Link& link = s.link(fabric::LinkId{l});
     if (link.networks == fabric::bit(fabric::Network::kHost)) continue;
-    links.push_back({{"id", l}, {"name", s.name(fabric::LinkId{l})}, {"a", s.name(link.a)}, {"b", s.name(link.b)}, {"gbps", link.rate.value() / 1e9}, {"medium", fabric::medium_name(link.medium)},
-                     {"networks", link.networks}, {"spare", link.spare}});
+    links.push_back({{"id", l},
+                     {"name", s.name(fabric::LinkId{l})},
+                     {"a", s.name(link.a)},
+                     {"b", s.name(link.b)},
+                     {"gbps", link.rate.value() / 1e9},
+                     {"medium", fabric::medium_name(link.medium)},
+                     {"networks", link.networks},
+                     {"spare", link.spare}});
   }
   return {{"site", s.site_name()}, {"nodes", nodes}, {"switches", switches}, {"others", others}, {"links", links}};
 }
@@ -73,10 +81,22 @@ Json site_document(const Snapshot& s) {
 Json cause_document(const diagnose::Cause& c) {
   Json impact = Json::array();
   constexpr const char* kTail[] = {"none", "mean", "tail", "stop"};
-  for (const auto& i : c.impact) impact.push_back({{"job", i.job}, {"groups", i.groups}, {"primitive", i.primitive}, {"tail", kTail[static_cast<int>(i.tail)]}, {"slowdown", i.slowdown}});
+  for (const auto& i : c.impact)
+    impact.push_back({{"job", i.job},
+                      {"groups", i.groups},
+                      {"primitive", i.primitive},
+                      {"tail", kTail[static_cast<int>(i.tail)]},
+                      {"slowdown", i.slowdown}});
   const diagnose::FaultClass* k = diagnose::find_fault_class(c.fault);
-  return {{"fault", c.fault},         {"title", k ? k->title : c.fault}, {"entity", c.entity},   {"layer", diagnose::layer_name(c.layer)}, {"confidence", c.confidence},
-          {"explained", c.explained}, {"contradicted", c.contradicted},  {"impact", impact}, {"settling_test", c.settling_test}};
+  return {{"fault", c.fault},
+          {"title", k ? k->title : c.fault},
+          {"entity", c.entity},
+          {"layer", diagnose::layer_name(c.layer)},
+          {"confidence", c.confidence},
+          {"explained", c.explained},
+          {"contradicted", c.contradicted},
+          {"impact", impact},
+          {"settling_test", c.settling_test}};
 }
 
 Json incident_document(const control::Incident& i) {
@@ -86,19 +106,44 @@ Json incident_document(const control::Incident& i) {
   for (const auto& c : i.diagnosis.causes) causes.push_back(cause_document(c));
   for (const auto& f : i.diagnosis.findings) {
     Json evidence = Json::array();
-    for (const auto& e : f.evidence) evidence.push_back({{"metric", e.metric}, {"entity", e.entity}, {"value", e.value}, {"baseline", e.baseline}, {"text", e.text}});
-    findings.push_back({{"sign", f.sign}, {"entity", f.entity}, {"layer", diagnose::layer_name(f.layer)}, {"since", instant(f.since)}, {"strength", f.strength}, {"evidence", evidence}});
+    for (const auto& e : f.evidence)
+      evidence.push_back({{"metric", e.metric}, {"entity", e.entity}, {"value", e.value}, {"baseline", e.baseline}, {"text", e.text}});
+    findings.push_back({{"sign", f.sign},
+                        {"entity", f.entity},
+                        {"layer", diagnose::layer_name(f.layer)},
+                        {"since", instant(f.since)},
+                        {"strength", f.strength},
+                        {"evidence", evidence}});
   }
   for (const auto& p : i.plans) {
     Json actions = Json::array();
-    for (const auto& a : p.actions) actions.push_back({{"id", a.id}, {"kind", a.kind}, {"target", a.target}, {"why", a.why}, {"undo", a.undo_kind}});
-    plans.push_back({{"id", p.id}, {"policy", p.policy}, {"owner", p.owner}, {"reason", p.reason}, {"report", p.report}, {"actions", actions}, {"release_when", p.release_when}});
+    for (const auto& a : p.actions)
+      actions.push_back({{"id", a.id}, {"kind", a.kind}, {"target", a.target}, {"why", a.why}, {"undo", a.undo_kind}});
+    plans.push_back({{"id", p.id},
+                     {"policy", p.policy},
+                     {"owner", p.owner},
+                     {"reason", p.reason},
+                     {"report", p.report},
+                     {"actions", actions},
+                     {"release_when", p.release_when}});
   }
   for (const auto& l : i.lines) lines.push_back({{"at", instant(l.at)}, {"phase", l.phase}, {"text", l.text}});
-  return {{"id", i.id},           {"state", kStates[static_cast<int>(i.state)]}, {"severity", kSeverity[static_cast<int>(i.severity)]},
-          {"unknown", i.diagnosis.unknown}, {"undecided", i.diagnosis.undecided},
-          {"first_sample", instant(i.first_sample)}, {"detected", instant(i.detected)}, {"located", instant(i.located)}, {"isolated", instant(i.isolated)},
-          {"recovered", instant(i.recovered)}, {"released", instant(i.released)}, {"closed", instant(i.closed)}, {"causes", causes}, {"findings", findings}, {"plans", plans}, {"lines", lines}};
+  return {{"id", i.id},
+          {"state", kStates[static_cast<int>(i.state)]},
+          {"severity", kSeverity[static_cast<int>(i.severity)]},
+          {"unknown", i.diagnosis.unknown},
+          {"undecided", i.diagnosis.undecided},
+          {"first_sample", instant(i.first_sample)},
+          {"detected", instant(i.detected)},
+          {"located", instant(i.located)},
+          {"isolated", instant(i.isolated)},
+          {"recovered", instant(i.recovered)},
+          {"released", instant(i.released)},
+          {"closed", instant(i.closed)},
+          {"causes", causes},
+          {"findings", findings},
+          {"plans", plans},
+          {"lines", lines}};
 }
 
 }  // namespace
@@ -110,7 +155,8 @@ struct Feed::Impl {
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
   std::vector<Ring> rings;
-  std::string site_text, state_text = "{}", jobs_text = "{\"jobs\":[]}", incidents_text = "{\"incidents\":[]}", inspection_text = "{\"cells\":[]}", audit_text = "{\"entries\":[]}";
+  std::string site_text, state_text = "{}", jobs_text = "{\"jobs\":[]}", incidents_text = "{\"incidents\":[]}",
+                         inspection_text = "{\"cells\":[]}", audit_text = "{\"entries\":[]}";
   std::deque<std::pair<std::uint64_t, std::string>> events;
   std::uint64_t last_event = 0;
   std::shared_ptr<const Snapshot> now;
@@ -130,7 +176,8 @@ struct Feed::Impl {
   }
 };
 
-Feed::Feed(const Snapshot& site, const telemetry::SeriesTable& series, const FeedOptions& options) : impl_(std::make_unique<Impl>(site, series, options)) {
+Feed::Feed(const Snapshot& site, const telemetry::SeriesTable& series, const FeedOptions& options)
+    : impl_(std::make_unique<Impl>(site, series, options)) {
   impl_->site_text = dump_json(site_document(site), -1);
 }
 Feed::~Feed() = default;
@@ -145,7 +192,9 @@ void Feed::add(const telemetry::Batch& batch) {
 
 void Feed::add(const control::Line& line) {
   std::lock_guard lock(impl_->mutex);
-  impl_->emit("line", {{"at", instant(line.at)}, {"phase", line.phase}, {"incident", line.incident}, {"text", line.text}, {"confidence", line.confidence}});
+  impl_->emit(
+      "line",
+      {{"at", instant(line.at)}, {"phase", line.phase}, {"incident", line.incident}, {"text", line.text}, {"confidence", line.confidence}});
 }
 
 void Feed::set_inspection(const inspect::Inspection& inspection) {
@@ -157,7 +206,15 @@ void Feed::set_inspection(const inspect::Inspection& inspection) {
 void Feed::set_audit(const std::vector<store::JournalEntry>& entries) {
   Json list = Json::array();
   for (const auto& e : entries)
-    list.push_back({{"sequence", e.sequence}, {"at", instant(e.at)}, {"kind", e.kind}, {"subject", e.subject}, {"entity", e.entity}, {"who", e.who}, {"why", e.why}, {"before", *e.before}, {"after", *e.after}});
+    list.push_back({{"sequence", e.sequence},
+                    {"at", instant(e.at)},
+                    {"kind", e.kind},
+                    {"subject", e.subject},
+                    {"entity", e.entity},
+                    {"who", e.who},
+                    {"why", e.why},
+                    {"before", *e.before},
+                    {"after", *e.after}});
   std::string text = dump_json({{"entries", list}}, -1);
   std::lock_guard lock(impl_->mutex);
   impl_->audit_text = std::move(text);
@@ -203,14 +260,22 @@ void Feed::publish(const control::Loop& loop, Instant now, Instant start, double
     cards[name] = std::move(card);
   }
   for (const auto& [id, h] : snapshot->link_overlay())
-    links.push_back({{"id", id.v}, {"name", snapshot->name(id)}, {"state", h.state == fabric::LinkState::kDown ? "down" : h.state == fabric::LinkState::kDegraded ? "degraded" : "up"}, {"in_service", h.in_service},
+    links.push_back({{"id", id.v},
+                     {"name", snapshot->name(id)},
+                     {"state", h.state == fabric::LinkState::kDown       ? "down"
+                               : h.state == fabric::LinkState::kDegraded ? "degraded"
+                                                                         : "up"},
+                     {"in_service", h.in_service},
                      {"rate_factor", h.rate_factor}});
   Json facility = Json::object();
   for (DeviceKind k : {DeviceKind::kRack, DeviceKind::kCdu})
     for (DeviceId r : snapshot->of_kind(k)) {
       std::string name = snapshot->name(r);
       Json values = Json::object();
-      for (auto [key, m] : {std::pair{"power", metric::kRackPower}, {"flow", metric::kCoolantFlow}, {"supply", metric::kCoolantSupply}, {"return", metric::kCoolantReturn}})
+      for (auto [key, m] : {std::pair{"power", metric::kRackPower},
+                            {"flow", metric::kCoolantFlow},
+                            {"supply", metric::kCoolantSupply},
+                            {"return", metric::kCoolantReturn}})
         if (auto v = d.latest(m, name)) values[key] = v->second;
       facility[name] = std::move(values);
     }
@@ -220,18 +285,41 @@ void Feed::publish(const control::Loop& loop, Instant now, Instant start, double
     Json placed = Json::array(), split = Json::object(), groups = Json::array();
     for (DeviceId c : j.placement.cards) placed.push_back(snapshot->name(c));
     for (const auto& g : j.placement.groups) groups.push_back({{"name", g.name()}, {"ranks", g.ranks}});
-    for (auto [key, m] : {std::pair{"compute", metric::kComputeSeconds}, {"wait", metric::kWaitSeconds}, {"data", metric::kDataSeconds}, {"checkpoint", metric::kCheckpointSeconds}})
+    for (auto [key, m] : {std::pair{"compute", metric::kComputeSeconds},
+                          {"wait", metric::kWaitSeconds},
+                          {"data", metric::kDataSeconds},
+                          {"checkpoint", metric::kCheckpointSeconds}})
       if (auto v = d.latest(m, entity)) split[key] = v->second;
     for (const char* dim : {"tp", "pp", "dp", "ep", "cp"})
       if (auto v = d.latest(metric::kCommSeconds, entity, std::string("dim=") + dim)) split[dim] = v->second;
-    Json job = {{"name", j.job.name}, {"model", j.job.model.name}, {"kind", j.job.kind == workload::JobKind::kTraining ? "training" : "inference"}, {"running", j.running}, {"cards", placed}, {"groups", groups},
-                {"expected_step", j.placement.score}, {"checkpoint_step", j.last_checkpoint_step}, {"split", split}};
-    for (auto [key, m] : {std::pair{"step", metric::kStepSeconds}, {"mfu", metric::kMfu}, {"step_number", metric::kStepNumber}, {"ttft", metric::kTtft}, {"tpot", metric::kTpot}})
+    Json job = {{"name", j.job.name},
+                {"model", j.job.model.name},
+                {"kind", j.job.kind == workload::JobKind::kTraining ? "training" : "inference"},
+                {"running", j.running},
+                {"cards", placed},
+                {"groups", groups},
+                {"expected_step", j.placement.score},
+                {"checkpoint_step", j.last_checkpoint_step},
+                {"split", split}};
+    for (auto [key, m] : {std::pair{"step", metric::kStepSeconds},
+                          {"mfu", metric::kMfu},
+                          {"step_number", metric::kStepNumber},
+                          {"ttft", metric::kTtft},
+                          {"tpot", metric::kTpot}})
       if (auto v = d.latest(m, entity)) job[key] = v->second;
     job_list.push_back(std::move(job));
   }
-  Json state = {{"site", snapshot->site_name()}, {"now", instant(now)}, {"start", instant(start)}, {"speed", speed}, {"virtual", virtual_clock}, {"version", snapshot->version()},
-                {"counts", {{"well", well}, {"suspect", suspect}, {"isolated", isolated}, {"open_incidents", open}}}, {"cards", cards}, {"links", links}, {"facility", facility}, {"verdict", d.verdict}};
+  Json state = {{"site", snapshot->site_name()},
+                {"now", instant(now)},
+                {"start", instant(start)},
+                {"speed", speed},
+                {"virtual", virtual_clock},
+                {"version", snapshot->version()},
+                {"counts", {{"well", well}, {"suspect", suspect}, {"isolated", isolated}, {"open_incidents", open}}},
+                {"cards", cards},
+                {"links", links},
+                {"facility", facility},
+                {"verdict", d.verdict}};
   d.state_text = dump_json(state, -1);
   d.jobs_text = dump_json({{"jobs", job_list}}, -1);
   d.incidents_text = dump_json({{"incidents", incident_list}}, -1);
@@ -279,7 +367,8 @@ std::string Feed::entity(const std::string& name) const {
   Json list = Json::array();
   for (telemetry::SeriesId id : impl_->table.of_entity(name))
     if (id.v < impl_->rings.size())
-      if (auto v = impl_->rings[id.v].last()) list.push_back({{"metric", impl_->table.metric(id)}, {"labels", impl_->table.labels(id)}, {"at", v->first}, {"value", v->second}});
+      if (auto v = impl_->rings[id.v].last())
+        list.push_back({{"metric", impl_->table.metric(id)}, {"labels", impl_->table.labels(id)}, {"at", v->first}, {"value", v->second}});
   return dump_json({{"entity", name}, {"values", list}}, -1);
 }
 
@@ -298,7 +387,14 @@ Result<std::string> Feed::paths(const std::string& from, const std::string& to, 
   const fabric::Route& route = role ? routes.between(a, b, *role) : routes.best(a, b);
   Json hops = Json::array();
   for (const auto& h : route.hops) hops.push_back({{"link", h.link.link().v}, {"name", s.name(h.link.link())}, {"share", h.share}});
-  return dump_json({{"from", s.name(a)}, {"to", s.name(b)}, {"reachable", route.reachable}, {"length", route.length}, {"latency_ns", route.latency.value() * 1e9}, {"gBps", route.width.value() / 1e9}, {"hops", hops}}, -1);
+  return dump_json({{"from", s.name(a)},
+                    {"to", s.name(b)},
+                    {"reachable", route.reachable},
+                    {"length", route.length},
+                    {"latency_ns", route.latency.value() * 1e9},
+                    {"gBps", route.width.value() / 1e9},
+                    {"hops", hops}},
+                   -1);
 }
 
 std::uint64_t Feed::events(std::uint64_t after, Duration timeout, std::vector<std::string>& out) const {

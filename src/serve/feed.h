@@ -38,15 +38,15 @@ class Feed {
   void finish(const std::string& verdict);
 
   // Any thread. Documents as JSON text.
-  std::string site() const;        // racks, nodes, cards, links: structure, never changes
-  std::string state() const;       // clock, counts, health, cards' temperature and load
+  std::string site() const;   // racks, nodes, cards, links: structure, never changes
+  std::string state() const;  // clock, counts, health, cards' temperature and load
   std::string jobs() const;
   std::string incidents() const;
   std::string inspection() const;
   std::string audit() const;
-  Result<std::string> series(const std::string& metric, const std::string& entity) const;   // all label sets
+  Result<std::string> series(const std::string& metric, const std::string& entity) const;  // all label sets
   Result<std::string> paths(const std::string& from, const std::string& to, const std::string& network) const;
-  std::string entity(const std::string& name) const;   // latest value of every series of it
+  std::string entity(const std::string& name) const;  // latest value of every series of it
 
   // Events for server-sent events: everything after `after`; waits up to `timeout` for the first. Returns the last id.
   std::uint64_t events(std::uint64_t after, Duration timeout, std::vector<std::string>& out) const;

@@ -1,8 +1,8 @@
 #include "serve/server.h"
 
 #include <fmt/format.h>
-#include "base/httplib.h"
 #include <nlohmann/json.hpp>
+#include "base/httplib.h"
 
 #include <atomic>
 #include <thread>
@@ -27,7 +27,9 @@ const std::vector<Endpoint>& endpoints() {
       {"/api/audit", "the journal, newest first", {}},
       {"/api/series", "recent points of a metric", {{"metric", "metric name"}, {"entity", "canonical name"}}},
       {"/api/entity", "latest value of every series of an entity", {{"name", "canonical name"}}},
-      {"/api/paths", "links used between two devices", {{"from", "device"}, {"to", "device"}, {"network", "scale-up, scale-out, storage or management; empty chooses"}}},
+      {"/api/paths",
+       "links used between two devices",
+       {{"from", "device"}, {"to", "device"}, {"network", "scale-up, scale-out, storage or management; empty chooses"}}},
       {"/api/events", "server-sent events: line, tick, finished", {}},
   };
   return list;
@@ -57,11 +59,14 @@ std::string openapi() {
   Json paths = Json::object();
   for (const Endpoint& e : endpoints()) {
     Json parameters = Json::array();
-    for (const auto& [name, meaning] : e.query) parameters.push_back({{"name", name}, {"in", "query"}, {"description", meaning}, {"schema", {{"type", "string"}}}});
+    for (const auto& [name, meaning] : e.query)
+      parameters.push_back({{"name", name}, {"in", "query"}, {"description", meaning}, {"schema", {{"type", "string"}}}});
     const char* type = std::string_view(e.path) == "/api/events" ? "text/event-stream" : "application/json";
     Json content = Json::object();
     content[type] = Json::object();
-    paths[e.path] = {{"get", {{"summary", e.summary}, {"parameters", parameters}, {"responses", {{"200", {{"description", "ok"}, {"content", content}}}}}}}};
+    paths[e.path] = {
+        {"get",
+         {{"summary", e.summary}, {"parameters", parameters}, {"responses", {{"200", {{"description", "ok"}, {"content", content}}}}}}}};
   }
   return dump_json({{"openapi", "3.0.3"}, {"info", {{"title", "weft"}, {"version", WEFT_VERSION}}}, {"paths", paths}});
 }
@@ -84,7 +89,9 @@ Server::~Server() {
 }
 
 int Server::port() const { return impl_->port; }
-std::string Server::url() const { return fmt::format("http://{}:{}", impl_->address == "127.0.0.1" ? "localhost" : impl_->address, impl_->port); }
+std::string Server::url() const {
+  return fmt::format("http://{}:{}", impl_->address == "127.0.0.1" ? "localhost" : impl_->address, impl_->port);
+}
 
 Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOptions& options) {
   std::unique_ptr<Server> server(new Server);
@@ -95,7 +102,9 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
   http.set_payload_max_length(1 << 20);
   http.set_default_headers({{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}});
   auto document = [&](const char* path, std::string (Feed::*get)() const) {
-    http.Get(path, [&feed, get](const httplib::Request&, httplib::Response& response) { response.set_content((feed.*get)(), "application/json"); });
+    http.Get(path, [&feed, get](const httplib::Request&, httplib::Response& response) {
+      response.set_content((feed.*get)(), "application/json");
+    });
   };
   document("/api/site", &Feed::site);
   document("/api/state", &Feed::state);
@@ -103,9 +112,13 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
   document("/api/incidents", &Feed::incidents);
   document("/api/inspect", &Feed::inspection);
   document("/api/audit", &Feed::audit);
-  http.Get("/api/series", [&feed](const httplib::Request& q, httplib::Response& r) { answer(r, feed.series(q.get_param_value("metric"), q.get_param_value("entity"))); });
+  http.Get("/api/series", [&feed](const httplib::Request& q, httplib::Response& r) {
+    answer(r, feed.series(q.get_param_value("metric"), q.get_param_value("entity")));
+  });
   http.Get("/api/entity", [&feed](const httplib::Request& q, httplib::Response& r) { answer(r, feed.entity(q.get_param_value("name"))); });
-  http.Get("/api/paths", [&feed](const httplib::Request& q, httplib::Response& r) { answer(r, feed.paths(q.get_param_value("from"), q.get_param_value("to"), q.get_param_value("network"))); });
+  http.Get("/api/paths", [&feed](const httplib::Request& q, httplib::Response& r) {
+    answer(r, feed.paths(q.get_param_value("from"), q.get_param_value("to"), q.get_param_value("network")));
+  });
   http.Get("/api/openapi.json", [](const httplib::Request&, httplib::Response& r) { r.set_content(openapi(), "application/json"); });
   http.Get("/api/events", [&feed, d, streams](const httplib::Request& q, httplib::Response& r) {
     if (d->streams.fetch_add(1) >= streams) {
@@ -143,8 +156,10 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
     if (path.starts_with("api/")) return answer(r, fail(ErrorKind::kNotFound, "no such endpoint; /api/openapi.json lists them"));
     auto file = embedded_file("web/dist/" + path);
     if (!file && path == "index.html") {
-      r.set_content("<!doctype html><meta charset=utf-8><title>weft</title><p>The page was not built into this binary (run <code>make build</code> with nodejs installed). The API is at <a href=/api/openapi.json>/api/openapi.json</a>.",
-                    "text/html; charset=utf-8");
+      r.set_content(
+          "<!doctype html><meta charset=utf-8><title>weft</title><p>The page was not built into this binary (run <code>make build</code> "
+          "with nodejs installed). The API is at <a href=/api/openapi.json>/api/openapi.json</a>.",
+          "text/html; charset=utf-8");
       return;
     }
     if (!file) return answer(r, fail(ErrorKind::kNotFound, "no such page"));
@@ -158,7 +173,9 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
   d->address = options.address;
   if (options.port == 0) d->port = http.bind_to_any_port(options.address.c_str());
   else d->port = http.bind_to_port(options.address.c_str(), options.port) ? options.port : -1;
-  if (d->port <= 0) return fail(ErrorKind::kUnavailable, fmt::format("cannot listen on {}:{}: the port is taken or not allowed; choose another with --port", options.address, options.port));
+  if (d->port <= 0)
+    return fail(ErrorKind::kUnavailable, fmt::format("cannot listen on {}:{}: the port is taken or not allowed; choose another with --port",
+                                                     options.address, options.port));
   d->thread = std::thread([d] { d->http.listen_after_bind(); });
   // stop() is lost on a server that does not listen yet, so start() returns only once it does.
   for (int i = 0; i < 5000 && !d->http.is_running(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

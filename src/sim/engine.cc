@@ -30,7 +30,7 @@ struct Instance {
   std::int64_t bytes = 0;
   std::int64_t first = 0, ready = 0, start = 0, end = 0;
   std::uint32_t arrived = 0;
-  std::uint32_t last = kNone;     // rank class that came last (point to point: the sender)
+  std::uint32_t last = kNone;  // rank class that came last (point to point: the sender)
   workload::Collective kind{};
   std::uint16_t label = 0;
   bool is_ready = false, done = false;
@@ -40,8 +40,8 @@ struct RankRun {
   std::uint32_t pc = 0;
   std::uint32_t blocked_channel = kNone, blocked_sequence = 0;
   std::int64_t blocked_since = 0;
-  std::vector<std::uint32_t> sequence;                            // by role: operations issued
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> slots;     // async: channel class, sequence
+  std::vector<std::uint32_t> sequence;                         // by role: operations issued
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> slots;  // async: channel class, sequence
   bool done = false;
 };
 
@@ -49,12 +49,12 @@ struct ChannelRun {
   std::vector<Instance> instances;  // by sequence
   std::uint32_t next = 0;           // the one running, or to run
   bool busy = false;
-  const OpPlan* plan = nullptr;     // of the running one
+  const OpPlan* plan = nullptr;  // of the running one
   std::uint32_t phase = 0;
 };
 
 struct FlowRun {
-  double left = 0;                  // bytes on the busiest link
+  double left = 0;  // bytes on the busiest link
   std::int64_t since = 0;
   std::uint32_t version = 0;
 };
@@ -62,7 +62,14 @@ struct FlowRun {
 class Engine {
  public:
   Engine(const System& sys, const Folded& f, const std::vector<JobInput>& jobs, const RunOptions& options)
-      : sys_(sys), f_(f), jobs_(jobs), options_(options), ranks_(f.ranks.size()), channels_(f.channels.size()), flows_(f.flows.size()), sharing_(capacities(f), specs(f)) {
+      : sys_(sys),
+        f_(f),
+        jobs_(jobs),
+        options_(options),
+        ranks_(f.ranks.size()),
+        channels_(f.channels.size()),
+        flows_(f.flows.size()),
+        sharing_(capacities(f), specs(f)) {
     out_.ranks.resize(ranks_.size());
     out_.flow_bytes.assign(flows_.size(), 0);
     message_.phases = {{kMessagePattern, 1.0}};
@@ -76,7 +83,8 @@ class Engine {
   }
 
   Result<Played> run() {
-    for (std::uint32_t r = 0; r < ranks_.size(); ++r) push(to_picos(jobs_[sys_.ranks[f_.ranks[r].first].job].start).value(), Event::kRank, r);
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r)
+      push(to_picos(jobs_[sys_.ranks[f_.ranks[r].first].job].start).value(), Event::kRank, r);
     while (!heap_.empty()) {
       now_ = heap_.front().time;
       while (!heap_.empty() && heap_.front().time == now_) {
@@ -87,7 +95,10 @@ class Engine {
         handle(e);
         if (!error_.message.empty()) return std::unexpected(error_);
         if (out_.events > options_.max_events)
-          return fail(ErrorKind::kInvalid, fmt::format("gave up after {} events at {:.6g} s: raise the limit or simulate fewer micro-batches", out_.events, static_cast<double>(now_) * 1e-12), where());
+          return fail(ErrorKind::kInvalid,
+                      fmt::format("gave up after {} events at {:.6g} s: raise the limit or simulate fewer micro-batches", out_.events,
+                                  static_cast<double>(now_) * 1e-12),
+                      where());
       }
       if (stirred_) share();
     }
@@ -159,7 +170,9 @@ class Engine {
     }
   }
 
-  void block(RankRun& run, std::uint32_t c, std::uint32_t s) { run.blocked_channel = c, run.blocked_sequence = s, run.blocked_since = now_; }
+  void block(RankRun& run, std::uint32_t c, std::uint32_t s) {
+    run.blocked_channel = c, run.blocked_sequence = s, run.blocked_since = now_;
+  }
 
   void arrive(std::uint32_t r, const CompiledOp& op, std::uint32_t c, std::uint32_t s) {
     ChannelRun& ch = channels_[c];
@@ -261,7 +274,8 @@ class Engine {
       Instance& in = ch.instances[s];
       in.done = true;
       in.end = now_;
-      if (options_.record_ops && channel(c).kind == OpKind::kCollective) out_.records.push_back({c, in.kind, in.label, in.bytes, in.first, in.ready, now_, in.last, ch.plan});
+      if (options_.record_ops && channel(c).kind == OpKind::kCollective)
+        out_.records.push_back({c, in.kind, in.label, in.bytes, in.first, in.ready, now_, in.last, ch.plan});
     }
     ch.busy = false;
     ++ch.next;
@@ -292,7 +306,10 @@ class Engine {
 
   std::string describe(std::uint32_t r, const CompiledOp& op) const {
     const workload::Dag& dag = *sys_.dags[first(r).job];
-    std::string what = op.kind == OpKind::kCollective ? std::string(workload::collective_name(op.collective)) : op.kind == OpKind::kSend ? "send" : op.kind == OpKind::kRecv ? "receive" : "compute";
+    std::string what = op.kind == OpKind::kCollective ? std::string(workload::collective_name(op.collective))
+                       : op.kind == OpKind::kSend     ? "send"
+                       : op.kind == OpKind::kRecv     ? "receive"
+                                                      : "compute";
     std::string label = op.label < dag.labels.size() ? " '" + dag.labels[op.label] + "'" : "";
     return fmt::format("{}{} ({} bytes)", what, label, op.bytes);
   }
@@ -307,20 +324,25 @@ class Engine {
 
   void mismatch(std::uint32_t r, const CompiledOp& op, std::uint32_t c, const Instance& in) {
     std::string theirs = channel(c).kind == OpKind::kSend ? "the other end" : std::string(workload::collective_name(in.kind));
-    error_ = {ErrorKind::kInvalid, fmt::format("rank {} enters {} on {} where others are in {} of {} bytes", first(r).rank, describe(r, op), sys_.channel_name(own_channel(r, c)), theirs, in.bytes), "job " + sys_.dags[first(r).job]->job};
+    error_ = {ErrorKind::kInvalid,
+              fmt::format("rank {} enters {} on {} where others are in {} of {} bytes", first(r).rank, describe(r, op),
+                          sys_.channel_name(own_channel(r, c)), theirs, in.bytes),
+              "job " + sys_.dags[first(r).job]->job};
   }
 
   std::unexpected<Error> deadlock(std::uint32_t r) const {
     const RankRun& run = ranks_[r];
     const Rank& rank = first(r);
     std::string place = "job " + sys_.dags[rank.job]->job;
-    if (run.blocked_channel == kNone) return fail(ErrorKind::kInternal, fmt::format("rank {} stopped at operation {}", rank.rank, run.pc), place);
+    if (run.blocked_channel == kNone)
+      return fail(ErrorKind::kInternal, fmt::format("rank {} stopped at operation {}", rank.rank, run.pc), place);
     std::uint32_t c = run.blocked_channel;
     const Channel& mine = own_channel(r, c);
     // A blocking operation has been passed by the counter already; a wait names the operation it is attached to.
     std::size_t at = run.pc > 0 ? run.pc - 1 : 0;
     const CompiledOp& before = program(r).ops[at];
-    bool waits = run.pc < program(r).ops.size() && program(r).ops[run.pc].wait_slot >= 0 && (before.role < 0 || before.slot >= 0 || f_.ranks[r].channel[static_cast<std::size_t>(before.role)] != c);
+    bool waits = run.pc < program(r).ops.size() && program(r).ops[run.pc].wait_slot >= 0 &&
+                 (before.role < 0 || before.slot >= 0 || f_.ranks[r].channel[static_cast<std::size_t>(before.role)] != c);
     if (waits) ++at;
     std::string missing;
     if (mine.kind == OpKind::kCollective)
@@ -335,7 +357,10 @@ class Engine {
         }
       }
     else missing = fmt::format(" for rank {}", sys_.ranks[mine.from].rank);
-    return fail(ErrorKind::kInvalid, fmt::format("deadlock: rank {} at operation {}, {}, waits on {}{}", rank.rank, at, describe(r, program(r).ops[at]), sys_.channel_name(mine), missing), place);
+    return fail(ErrorKind::kInvalid,
+                fmt::format("deadlock: rank {} at operation {}, {}, waits on {}{}", rank.rank, at, describe(r, program(r).ops[at]),
+                            sys_.channel_name(mine), missing),
+                place);
   }
 
   const System& sys_;

@@ -18,14 +18,14 @@ struct RankTally {
 };
 
 struct Played {
-  std::vector<RankTally> ranks;          // by rank class
-  std::vector<double> flow_bytes;        // by flow: bytes on the busiest link, whole run
-  struct Record {                        // one collective of a channel class
+  std::vector<RankTally> ranks;    // by rank class
+  std::vector<double> flow_bytes;  // by flow: bytes on the busiest link, whole run
+  struct Record {                  // one collective of a channel class
     std::uint32_t channel;
     workload::Collective kind;
     std::uint16_t label;
     std::int64_t bytes, first, ready, end;
-    std::uint32_t last;                  // rank class
+    std::uint32_t last;  // rank class
     const OpPlan* plan;
   };
   std::vector<Record> records;

@@ -25,7 +25,8 @@ int late_rank(const System& sys, const Folded& f, std::uint32_t rank_class, cons
   return -1;
 }
 
-Timeline timeline(const fabric::Snapshot& snapshot, const System& sys, const Folded& f, const Played& played, const JobInput& in, std::uint32_t job) {
+Timeline timeline(const fabric::Snapshot& snapshot, const System& sys, const Folded& f, const Played& played, const JobInput& in,
+                  std::uint32_t job) {
   Timeline t;
   t.events = played.events;
   std::int64_t start = to_picos(in.start).value(), end = start;
@@ -59,7 +60,9 @@ Timeline timeline(const fabric::Snapshot& snapshot, const System& sys, const Fol
     for (auto [link, weight] : f.flows[k].links) bytes[link] += weight * played.flow_bytes[k];
   }
   for (std::size_t l = 0; l < f.links.size(); ++l)
-    if (bytes[l] > 0) t.links.push_back({fabric::DirectedLink{f.links[l].first}, static_cast<int>(f.links[l].members), bytes[l], step > 0 ? bytes[l] / (f.links[l].capacity * step) : 0});
+    if (bytes[l] > 0)
+      t.links.push_back({fabric::DirectedLink{f.links[l].first}, static_cast<int>(f.links[l].members), bytes[l],
+                         step > 0 ? bytes[l] / (f.links[l].capacity * step) : 0});
   std::sort(t.links.begin(), t.links.end(), [](const LinkLoad& a, const LinkLoad& b) { return a.link < b.link; });
 
   for (const Played::Record& r : played.records) {
@@ -96,12 +99,13 @@ Result<std::vector<Timeline>> run(const fabric::Snapshot& snapshot, const std::v
   Folded folded = fold(sys, options.fold);
   WEFT_ASSIGN(Played played, play(sys, folded, jobs, options));
   std::vector<Timeline> out;
-  for (std::size_t j = 0; j < jobs.size(); ++j) out.push_back(timeline(snapshot, sys, folded, played, jobs[j], static_cast<std::uint32_t>(j)));
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    out.push_back(timeline(snapshot, sys, folded, played, jobs[j], static_cast<std::uint32_t>(j)));
   return out;
 }
 
-Result<CollectiveRun> run_collective(const fabric::Snapshot& snapshot, const std::vector<fabric::DeviceId>& cards, workload::Collective kind, Bytes bytes,
-                                     const RunOptions& options) {
+Result<CollectiveRun> run_collective(const fabric::Snapshot& snapshot, const std::vector<fabric::DeviceId>& cards,
+                                     workload::Collective kind, Bytes bytes, const RunOptions& options) {
   workload::Dag dag;
   dag.job = "collective";
   workload::Op op{workload::OpKind::kCollective, kind, workload::Dim::kDp};

@@ -23,7 +23,7 @@ struct JobInput {
 struct RunOptions {
   bool fold = true;
   bool record_ops = false;
-  std::string algorithm;    // force this collective algorithm; empty = choose by predicted time
+  std::string algorithm;                   // force this collective algorithm; empty = choose by predicted time
   std::uint64_t max_events = 200'000'000;  // then an error, never a hang
 };
 

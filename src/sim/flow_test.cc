@@ -13,7 +13,8 @@ using workload::Dim;
 using workload::Op;
 using workload::OpKind;
 
-constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll, Collective::kBroadcast};
+constexpr Collective kKinds[] = {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll,
+                                 Collective::kBroadcast};
 
 std::vector<fabric::DeviceId> cards_of(const fabric::Snapshot& s) { return {s.cards().begin(), s.cards().end()}; }
 
@@ -56,7 +57,8 @@ struct Step {
     return in;
   }
 };
-Step step_of(std::vector<std::vector<Op>> programs, std::vector<std::uint32_t> program_of, std::vector<fabric::DeviceId> cards, Dim dim = Dim::kDp) {
+Step step_of(std::vector<std::vector<Op>> programs, std::vector<std::uint32_t> program_of, std::vector<fabric::DeviceId> cards,
+             Dim dim = Dim::kDp) {
   Step s;
   s.dag.job = s.placement.job = "j";
   s.dag.labels = {"work"};
@@ -76,7 +78,8 @@ TEST(SimFlow, RingAllReduceIsTheClosedForm) {
   for (int n : {2, 3, 8, 64, 257})
     for (double bytes : {1e3, 64.0 * (1 << 20), 1e9}) {
       double want = 2.0 * (n - 1) / n * bytes / 50e9 + 2 * (n - 1) * kAlpha;
-      EXPECT_NEAR(seconds_of(testing::flat(n), Collective::kAllReduce, static_cast<std::int64_t>(bytes), "ring"), want, want * 1e-3) << n << " " << bytes;
+      EXPECT_NEAR(seconds_of(testing::flat(n), Collective::kAllReduce, static_cast<std::int64_t>(bytes), "ring"), want, want * 1e-3)
+          << n << " " << bytes;
     }
 }
 
@@ -94,7 +97,8 @@ TEST(SimFlow, EveryAlgorithmMeetsItsClosedFormOnAFreeDomain) {
         for (std::int64_t bytes : {std::int64_t{4096}, std::int64_t{1} << 28}) {
           if (!a.supports(kind, shape) || (n == 0 && a.name == "bruck")) continue;  // bruck's bound across domains is not tight
           double want = a.cost(kind, shape, Bytes(bytes)).time.value();
-          EXPECT_NEAR(seconds_of(s, kind, bytes, a.name), want, want * 0.01) << a.name << " " << workload::collective_name(kind) << " n=" << n << " " << bytes;
+          EXPECT_NEAR(seconds_of(s, kind, bytes, a.name), want, want * 0.01)
+              << a.name << " " << workload::collective_name(kind) << " n=" << n << " " << bytes;
           ++met;
         }
   }
@@ -130,12 +134,14 @@ TEST(SimFlow, Lab32MeetsItsBusBandwidth) {
     double t = seconds_of(*lab, Collective::kAllReduce, 256'000'000, algorithm);
     EXPECT_GE(collective::bus_bandwidth(Collective::kAllReduce, 32, Bytes(256'000'000), Seconds(t)).value(), 37.5e9) << algorithm;
   }
-  EXPECT_LT(seconds_of(*lab, Collective::kAllReduce, 256'000'000, "in_network"), seconds_of(*lab, Collective::kAllReduce, 256'000'000, "ring") * 0.6);
+  EXPECT_LT(seconds_of(*lab, Collective::kAllReduce, 256'000'000, "in_network"),
+            seconds_of(*lab, Collective::kAllReduce, 256'000'000, "ring") * 0.6);
 }
 
 TEST(SimFlow, ComputeAndCollectiveFollowEachOther) {
   fabric::Snapshot s = testing::flat(4);
-  Step step = step_of({{compute(1e-3), collective_op(Collective::kAllGather, Dim::kDp, 400'000'000), compute(2e-3)}}, {0, 0, 0, 0}, cards_of(s));
+  Step step =
+      step_of({{compute(1e-3), collective_op(Collective::kAllGather, Dim::kDp, 400'000'000), compute(2e-3)}}, {0, 0, 0, 0}, cards_of(s));
   JobInput in = step.input();
   in.slowdown = {1, 1, 1, 2};  // the last computes at half speed
   RunOptions options;
@@ -169,7 +175,9 @@ TEST(SimFlow, AsyncHidesBehindComputeUntilTheWait) {
   fabric::Snapshot s = testing::flat(2);
   double moves = 0.5 * 1e8 / 50e9 + kAlpha;  // 1.0024 ms
   for (double busy : {5e-4, 5e-3}) {
-    Step step = step_of({{collective_op(Collective::kReduceScatter, Dim::kDp, 100'000'000, true), compute(busy), wait_for(0), compute(1e-3)}}, {0, 0}, cards_of(s));
+    Step step =
+        step_of({{collective_op(Collective::kReduceScatter, Dim::kDp, 100'000'000, true), compute(busy), wait_for(0), compute(1e-3)}},
+                {0, 0}, cards_of(s));
     RunOptions options;
     options.algorithm = "ring";
     auto r = run(s, {step.input()}, options);
@@ -182,7 +190,9 @@ TEST(SimFlow, AsyncHidesBehindComputeUntilTheWait) {
 TEST(SimFlow, MessagesPassAlongAPipeline) {
   fabric::Snapshot s = testing::flat(3);
   double hop = 5e7 / 50e9 + kAlpha;
-  Step step = step_of({{compute(1e-3), message(OpKind::kSend, 1, 50'000'000)}, {message(OpKind::kRecv, -1, 50'000'000), compute(1e-3), message(OpKind::kSend, 1, 50'000'000)}, {message(OpKind::kRecv, -1, 50'000'000), compute(1e-3)}},
+  Step step = step_of({{compute(1e-3), message(OpKind::kSend, 1, 50'000'000)},
+                       {message(OpKind::kRecv, -1, 50'000'000), compute(1e-3), message(OpKind::kSend, 1, 50'000'000)},
+                       {message(OpKind::kRecv, -1, 50'000'000), compute(1e-3)}},
                       {0, 1, 2}, cards_of(s), Dim::kPp);
   auto r = run(s, {step.input()});
   ASSERT_TRUE(r.has_value()) << r.error().text();
@@ -208,7 +218,9 @@ TEST(SimFlow, JobsShareACable) {
   b.add_domain(fabric::DomainKind::kHbd, "hbd1", c);
   auto s = std::move(b).build();
   ASSERT_TRUE(s.has_value()) << s.error().text();
-  auto one = [&](std::int64_t bytes, fabric::DeviceId x, fabric::DeviceId y) { return step_of({{message(OpKind::kSend, 1, bytes)}, {message(OpKind::kRecv, -1, bytes)}}, {0, 1}, {x, y}, Dim::kPp); };
+  auto one = [&](std::int64_t bytes, fabric::DeviceId x, fabric::DeviceId y) {
+    return step_of({{message(OpKind::kSend, 1, bytes)}, {message(OpKind::kRecv, -1, bytes)}}, {0, 1}, {x, y}, Dim::kPp);
+  };
   Step a = one(500'000'000, c[0], c[1]), d = one(1'000'000'000, c[2], c[3]);
   double alpha = collective::kInnerOverhead.value();
   auto r = run(*s, {a.input(), d.input()});
@@ -250,7 +262,8 @@ TEST(SimFlow, WrongStepsAreRefused) {
     auto r = run(s, {step.input()}, options);
     return r ? std::string() : r.error().text();
   };
-  Step kinds = step_of({{collective_op(Collective::kAllReduce, Dim::kDp, 8)}, {collective_op(Collective::kAllGather, Dim::kDp, 8)}}, {0, 1}, cards_of(s));
+  Step kinds = step_of({{collective_op(Collective::kAllReduce, Dim::kDp, 8)}, {collective_op(Collective::kAllGather, Dim::kDp, 8)}}, {0, 1},
+                       cards_of(s));
   EXPECT_EQ(error_of(kinds), "job j: rank 1 enters all-gather 'work' (8 bytes) on dp0 where others are in all-reduce of 8 bytes");
   Step never = step_of({{message(OpKind::kRecv, 1, 8)}, {compute(1)}}, {0, 1}, cards_of(s), Dim::kPp);
   EXPECT_EQ(error_of(never), "job j: rank 0 receives over pp from rank 1, which never sends there");

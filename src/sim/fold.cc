@@ -33,7 +33,8 @@ std::vector<std::uint32_t> classes(const System& sys, bool merge) {
     colour[i] = join(join(join(1, rank.job), rank.program), bits(rank.slowdown));
     const auto& roles = sys.programs[rank.program].roles;
     for (std::size_t k = 0; k < roles.size(); ++k) {
-      std::uint64_t label = join(join(join(7, static_cast<std::uint64_t>(roles[k].kind)), static_cast<std::uint64_t>(roles[k].dim)), static_cast<std::uint64_t>(roles[k].peer));
+      std::uint64_t label = join(join(join(7, static_cast<std::uint64_t>(roles[k].kind)), static_cast<std::uint64_t>(roles[k].dim)),
+                                 static_cast<std::uint64_t>(roles[k].peer));
       edges.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(r) + sys.role_channel[rank.first_role + k], label});
     }
   }
@@ -44,7 +45,9 @@ std::vector<std::uint32_t> classes(const System& sys, bool merge) {
     if (ch.kind == OpKind::kCollective) h = join(h, sys.group(ch).ranks.size());
     for (const Usage& u : ch.usages) {
       h = join(join(h, u.pattern), bits(u.scale));
-      for (auto [link, weight] : u.links) edges.push_back({static_cast<std::uint32_t>(r + i), static_cast<std::uint32_t>(r + c) + link, join(join(9, u.pattern), bits(weight))});
+      for (auto [link, weight] : u.links)
+        edges.push_back(
+            {static_cast<std::uint32_t>(r + i), static_cast<std::uint32_t>(r + c) + link, join(join(9, u.pattern), bits(weight))});
     }
     colour[r + i] = h;
   }
@@ -96,7 +99,8 @@ Folded fold(const System& sys, bool merge) {
   }
   for (RankClass& rc : out.ranks) {
     const Rank& rank = sys.ranks[rc.first];
-    for (std::size_t k = 0; k < sys.programs[rank.program].roles.size(); ++k) rc.channel.push_back(out.channel_class[sys.role_channel[rank.first_role + k]]);
+    for (std::size_t k = 0; k < sys.programs[rank.program].roles.size(); ++k)
+      rc.channel.push_back(out.channel_class[sys.role_channel[rank.first_role + k]]);
   }
   for (std::size_t k = 0; k < out.channels.size(); ++k) {
     ChannelClass& cc = out.channels[k];

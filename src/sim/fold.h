@@ -12,27 +12,27 @@ struct Flow {
   std::uint32_t channel;
   std::uint32_t pattern;
   double scale;
-  double solo;                                        // bytes per second on the busiest link with nothing else about
+  double solo;                                           // bytes per second on the busiest link with nothing else about
   std::vector<std::pair<std::uint32_t, double>> links;   // all
   std::vector<std::pair<std::uint32_t, double>> shared;  // those that others could fill as well
 };
 
 struct RankClass {
-  std::uint32_t first;                 // lowest global rank
+  std::uint32_t first;  // lowest global rank
   std::uint32_t members = 1;
   std::vector<std::uint32_t> channel;  // by role: channel class
 };
 
 struct ChannelClass {
-  std::uint32_t first;                 // a channel of the class
+  std::uint32_t first;  // a channel of the class
   std::uint32_t members = 1;
   std::int32_t lowest_group = -1;
-  std::uint32_t parties = 0;           // rank classes among its ranks
+  std::uint32_t parties = 0;  // rank classes among its ranks
   std::uint32_t first_flow = 0, flows = 0;
 };
 
 struct LinkClass {
-  std::uint32_t first;                 // lowest DirectedLink::v
+  std::uint32_t first;  // lowest DirectedLink::v
   std::uint32_t members = 1;
   double capacity = 0;
 };
@@ -41,7 +41,7 @@ struct Folded {
   std::vector<RankClass> ranks;
   std::vector<ChannelClass> channels;
   std::vector<LinkClass> links;
-  std::vector<Flow> flows;             // by channel class
+  std::vector<Flow> flows;  // by channel class
   std::vector<std::uint32_t> rank_class, channel_class;
 };
 

@@ -75,7 +75,8 @@ std::vector<std::uint32_t> refine(const std::vector<std::uint64_t>& colours, con
       bool same = mid == hi;
       for (std::uint32_t i = lo + 1; same && i < mid; ++i) same = seen[order[i]] == seen[order[lo]];
       if (same) continue;
-      std::sort(order.begin() + lo, order.begin() + mid, [&](std::uint32_t x, std::uint32_t y) { return std::pair(seen[x], x) < std::pair(seen[y], y); });
+      std::sort(order.begin() + lo, order.begin() + mid,
+                [&](std::uint32_t x, std::uint32_t y) { return std::pair(seen[x], x) < std::pair(seen[y], y); });
       for (std::uint32_t i = lo; i < mid; ++i) place[order[i]] = i;
       // Parts: runs of equal sums, then the untouched rest. The largest keeps the number.
       std::vector<std::pair<std::uint32_t, std::uint32_t>> parts;
@@ -102,7 +103,8 @@ std::vector<std::uint32_t> refine(const std::vector<std::uint64_t>& colours, con
       }
     }
     for (std::uint32_t y : touched) seen[y] = 0, marked[y] = false;
-    if (at > 65536 && at * 2 > queue.size()) queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(at) + 1), at = static_cast<std::size_t>(-1);
+    if (at > 65536 && at * 2 > queue.size())
+      queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(at) + 1), at = static_cast<std::size_t>(-1);
   }
   // Numbered by lowest member.
   std::vector<std::uint32_t> number(begin.size(), UINT32_MAX), out(n);

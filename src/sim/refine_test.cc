@@ -53,7 +53,8 @@ TEST(SimRefine, EqualsTheDefinitionOnRandomGraphs) {
     std::vector<LabelledEdge> edges;
     auto count = random.integer(0, 40);
     for (std::int64_t i = 0; i < count; ++i)
-      edges.push_back({static_cast<std::uint32_t>(random.integer(0, n - 1)), static_cast<std::uint32_t>(random.integer(0, n - 1)), static_cast<std::uint64_t>(random.integer(0, 1))});
+      edges.push_back({static_cast<std::uint32_t>(random.integer(0, n - 1)), static_cast<std::uint32_t>(random.integer(0, n - 1)),
+                       static_cast<std::uint64_t>(random.integer(0, 1))});
     auto fast = refine(colours, edges), slow = naive(colours, edges);
     for (std::uint32_t i = 0; i < n; ++i)
       for (std::uint32_t j = 0; j < n; ++j) RC_ASSERT((fast[i] == fast[j]) == (slow[i] == slow[j]));

@@ -11,8 +11,8 @@ namespace weft::sim {
 class Sharing {
  public:
   struct FlowSpec {
-    double solo;                                                   // never faster than this
-    const std::vector<std::pair<std::uint32_t, double>>* links;    // link, bytes there per byte on the busiest
+    double solo;                                                 // never faster than this
+    const std::vector<std::pair<std::uint32_t, double>>* links;  // link, bytes there per byte on the busiest
   };
   Sharing(std::vector<double> capacity, std::vector<FlowSpec> flows);
 

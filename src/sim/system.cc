@@ -73,13 +73,15 @@ Status check(const JobInput& in) {
   const Dag& dag = *in.dag;
   auto bad = [&](std::string what) { return fail(ErrorKind::kInvalid, std::move(what), "job " + dag.job); };
   std::size_t n = dag.program_of.size();
-  if (in.placement->cards.size() != n) return bad(fmt::format("{} ranks in the step, {} cards in the placement", n, in.placement->cards.size()));
+  if (in.placement->cards.size() != n)
+    return bad(fmt::format("{} ranks in the step, {} cards in the placement", n, in.placement->cards.size()));
   if (!in.slowdown.empty() && in.slowdown.size() != n) return bad(fmt::format("slowdown of {} ranks for {}", in.slowdown.size(), n));
   for (std::uint32_t p : dag.program_of)
     if (p >= dag.programs.size()) return bad("a rank runs a program that does not exist");
   for (const workload::Program& p : dag.programs)
     for (std::size_t i = 0; i < p.ops.size(); ++i)
-      if (p.ops[i].wait >= static_cast<std::int32_t>(i)) return bad(fmt::format("operation {} waits for the later operation {}", i, p.ops[i].wait));
+      if (p.ops[i].wait >= static_cast<std::int32_t>(i))
+        return bad(fmt::format("operation {} waits for the later operation {}", i, p.ops[i].wait));
   std::vector<std::uint8_t> seen(n, 0);
   for (const workload::Group& g : dag.groups)
     for (int r : g.ranks) {
@@ -107,7 +109,8 @@ std::string System::channel_name(const Channel& c) const {
 Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<JobInput>& jobs, const RunOptions& options) {
   const collective::Algorithm* forced = nullptr;
   if (!options.algorithm.empty() && !(forced = collective::algorithms().find(options.algorithm)))
-    return fail(ErrorKind::kInvalid, fmt::format("no collective algorithm '{}'; known: {}", options.algorithm, collective::algorithms().names()));
+    return fail(ErrorKind::kInvalid,
+                fmt::format("no collective algorithm '{}'; known: {}", options.algorithm, collective::algorithms().names()));
   System sys;
   fabric::Routes routes(snapshot);
   UsageBuilder usages(routes);
@@ -127,7 +130,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
     std::array<bool, 5> grouped{};
     for (std::size_t g = 0; g < dag.groups.size(); ++g)
       for (std::size_t p = 0; p < dag.groups[g].ranks.size(); ++p) {
-        at[static_cast<std::size_t>(dag.groups[g].ranks[p])][static_cast<std::size_t>(dag.groups[g].dim)] = {static_cast<std::int32_t>(g), static_cast<std::int32_t>(p)};
+        at[static_cast<std::size_t>(dag.groups[g].ranks[p])][static_cast<std::size_t>(dag.groups[g].dim)] = {static_cast<std::int32_t>(g),
+                                                                                                             static_cast<std::int32_t>(p)};
         grouped[static_cast<std::size_t>(dag.groups[g].dim)] = true;
       }
     auto first_program = static_cast<std::uint32_t>(sys.programs.size());
@@ -136,7 +140,9 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
       double slow = 1;
       if (!jobs[j].slowdown.empty()) slow = jobs[j].slowdown[r];
       else if (double speed = snapshot.health(jobs[j].placement->cards[r]).speed_factor; speed != 1) slow = speed > 0 ? 1 / speed : 0;
-      if (!(slow > 0)) return fail(ErrorKind::kInvalid, fmt::format("rank {} on {} does not compute at all", r, snapshot.name(jobs[j].placement->cards[r])), where);
+      if (!(slow > 0))
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("rank {} on {} does not compute at all", r, snapshot.name(jobs[j].placement->cards[r])), where);
       sys.ranks.push_back({job, static_cast<std::uint32_t>(r), first_program + dag.program_of[r], slow, 0});
     }
     // Channels: one per group in use, one per sender's role.
@@ -146,7 +152,9 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
       rank.first_role = static_cast<std::uint32_t>(sys.role_channel.size());
       for (const Role& role : sys.programs[rank.program].roles) {
         auto [g, p] = at[r][static_cast<std::size_t>(role.dim)];
-        if (g < 0) return fail(ErrorKind::kInvalid, fmt::format("rank {} communicates over {} but is in no such group", r, dim_name(role.dim)), where);
+        if (g < 0)
+          return fail(ErrorKind::kInvalid, fmt::format("rank {} communicates over {} but is in no such group", r, dim_name(role.dim)),
+                      where);
         const auto& members = dag.groups[static_cast<std::size_t>(g)].ranks;
         std::uint32_t channel = kNone;
         if (role.kind == OpKind::kCollective) {
@@ -159,7 +167,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
         } else if (role.kind == OpKind::kSend) {
           int size = static_cast<int>(members.size()), to = ((p + role.peer) % size + size) % size;
           channel = static_cast<std::uint32_t>(sys.channels.size());
-          sys.channels.push_back({job, OpKind::kSend, role.dim, g, base + static_cast<std::uint32_t>(r), base + static_cast<std::uint32_t>(members[static_cast<std::size_t>(to)])});
+          sys.channels.push_back({job, OpKind::kSend, role.dim, g, base + static_cast<std::uint32_t>(r),
+                                  base + static_cast<std::uint32_t>(members[static_cast<std::size_t>(to)])});
         }
         sys.role_channel.push_back(channel);  // receivers are joined below
       }
@@ -172,11 +181,14 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
         auto [g, p] = at[r][static_cast<std::size_t>(roles[k].dim)];
         const auto& members = dag.groups[static_cast<std::size_t>(g)].ranks;
         int size = static_cast<int>(members.size());
-        const Rank& sender = sys.ranks[base + static_cast<std::uint32_t>(members[static_cast<std::size_t>(((p + roles[k].peer) % size + size) % size)])];
+        const Rank& sender =
+            sys.ranks[base + static_cast<std::uint32_t>(members[static_cast<std::size_t>(((p + roles[k].peer) % size + size) % size)])];
         const auto& theirs = sys.programs[sender.program].roles;
         auto match = std::find(theirs.begin(), theirs.end(), Role{OpKind::kSend, roles[k].dim, static_cast<std::int16_t>(-roles[k].peer)});
         if (match == theirs.end())
-          return fail(ErrorKind::kInvalid, fmt::format("rank {} receives over {} from rank {}, which never sends there", r, dim_name(roles[k].dim), sender.rank), where);
+          return fail(ErrorKind::kInvalid,
+                      fmt::format("rank {} receives over {} from rank {}, which never sends there", r, dim_name(roles[k].dim), sender.rank),
+                      where);
         sys.role_channel[rank.first_role + k] = sys.role_channel[sender.first_role + static_cast<std::size_t>(match - theirs.begin())];
       }
     }
@@ -204,7 +216,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
       auto links = usages.of(card_of(c.from), card_of(c.to), scale);
       if (!links) return std::unexpected(links.error().in(where));
       bool inside = routes.best_network(card_of(c.from), card_of(c.to)) == fabric::Network::kScaleUp;
-      c.latency = to_picos(routes.best(card_of(c.from), card_of(c.to)).latency + (inside ? collective::kInnerOverhead : collective::kOuterOverhead));
+      c.latency = to_picos(routes.best(card_of(c.from), card_of(c.to)).latency +
+                           (inside ? collective::kInnerOverhead : collective::kOuterOverhead));
       put(c, kMessagePattern, scale, *links);
       continue;
     }
@@ -223,7 +236,9 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
     for (BytesPerSecond* r : {&shape.inner, &shape.outer, &shape.inner_pair}) *r = BytesPerSecond(rounded(r->value()));
     for (Seconds* t : {&shape.inner_latency, &shape.outer_latency}) *t = Seconds(rounded(t->value()));
     if ((shape.max_per_domain > 1 && !(shape.inner_pair.value() > 0)) || (shape.domains > 1 && !(shape.outer.value() > 0)))
-      return fail(ErrorKind::kUnavailable, "members cannot all reach each other at a known rate: restore a link, give the links' rates, or place the job elsewhere", where);
+      return fail(ErrorKind::kUnavailable,
+                  "members cannot all reach each other at a known rate: restore a link, give the links' rates, or place the job elsewhere",
+                  where);
     auto known = std::find(sys.shapes.begin(), sys.shapes.end(), shape);
     c.shape = static_cast<std::uint32_t>(known - sys.shapes.begin());
     if (known == sys.shapes.end()) sys.shapes.push_back(shape);
@@ -260,7 +275,9 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
   for (std::uint32_t l : sys.links) {
     fabric::LinkId link = fabric::DirectedLink{l}.link();
     sys.capacity.push_back(snapshot.effective_rate(link).value() / 8);
-    if (!(sys.capacity.back() > 0)) return fail(ErrorKind::kInvalid, fmt::format("the rate of {} is not known: give it in the site file", snapshot.name(link)), snapshot.site_name());
+    if (!(sys.capacity.back() > 0))
+      return fail(ErrorKind::kInvalid, fmt::format("the rate of {} is not known: give it in the site file", snapshot.name(link)),
+                  snapshot.site_name());
   }
   return sys;
 }

@@ -24,8 +24,8 @@ struct CompiledOp {
   workload::Collective collective;
   bool async = false;
   std::uint16_t label = 0;
-  std::int16_t role = -1;        // index into CompiledProgram::roles; -1: nothing to communicate (group of one)
-  std::int32_t slot = -1;        // async: where the instance is kept
+  std::int16_t role = -1;  // index into CompiledProgram::roles; -1: nothing to communicate (group of one)
+  std::int32_t slot = -1;  // async: where the instance is kept
   std::int32_t wait_slot = -1;
   std::int64_t bytes = 0;
   double seconds = 0;
@@ -49,44 +49,44 @@ struct OpPlan {
 // Links of one pattern on one channel.
 struct Usage {
   std::uint32_t pattern;
-  double scale = 0;                          // the busiest link's share of the pattern
+  double scale = 0;                                     // the busiest link's share of the pattern
   std::vector<std::pair<std::uint32_t, double>> links;  // dense link, weight (busiest 1)
 };
 
 struct Channel {
   std::uint32_t job;
-  workload::OpKind kind;                     // kCollective or kSend
+  workload::OpKind kind;  // kCollective or kSend
   workload::Dim dim;
-  std::int32_t group = -1;                   // index into Dag::groups
-  std::uint32_t from = 0, to = 0;            // kSend: global ranks
+  std::int32_t group = -1;         // index into Dag::groups
+  std::uint32_t from = 0, to = 0;  // kSend: global ranks
   std::uint32_t shape = 0;
-  Picos latency{0};                          // kSend
+  Picos latency{0};  // kSend
   std::vector<Usage> usages;
   const Usage* usage(std::uint32_t pattern) const;
 };
 
 struct Rank {
-  std::uint32_t job, rank;                   // rank inside the job
-  std::uint32_t program;                     // index into System::programs
+  std::uint32_t job, rank;  // rank inside the job
+  std::uint32_t program;    // index into System::programs
   double slowdown = 1;
-  std::uint32_t first_role = 0;              // into System::role_channel
+  std::uint32_t first_role = 0;  // into System::role_channel
 };
 
 struct System {
   std::vector<const workload::Dag*> dags;
-  std::vector<std::uint32_t> first_rank;     // global rank of each job's rank 0; one more at the end
+  std::vector<std::uint32_t> first_rank;  // global rank of each job's rank 0; one more at the end
   std::vector<CompiledProgram> programs;
   std::vector<Rank> ranks;
   std::vector<std::uint32_t> role_channel;
   std::vector<Channel> channels;
-  std::vector<std::uint32_t> links;          // dense link → DirectedLink::v, ascending
-  std::vector<double> capacity;              // bytes per second
+  std::vector<std::uint32_t> links;  // dense link → DirectedLink::v, ascending
+  std::vector<double> capacity;      // bytes per second
   std::vector<collective::GroupShape> shapes;
   // By (collective, bytes, shape). Point-to-point operations need none: pattern 0, latency of the channel.
   std::map<std::tuple<workload::Collective, std::int64_t, std::uint32_t>, OpPlan> plans;
 
   const workload::Group& group(const Channel& c) const { return dags[c.job]->groups[static_cast<std::size_t>(c.group)]; }
-  std::string channel_name(const Channel& c) const;   // "tp3", "pp 3 to 4"
+  std::string channel_name(const Channel& c) const;  // "tp3", "pp 3 to 4"
 };
 
 constexpr std::uint32_t kMessagePattern = 0;

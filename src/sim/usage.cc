@@ -82,7 +82,8 @@ Result<const Route*> UsageBuilder::route(DeviceId from, DeviceId to) {
   const Route& r = routes_.best(from, to);
   if (!r.reachable) {
     const Snapshot& s = routes_.snapshot();
-    return fail(ErrorKind::kUnavailable, fmt::format("no usable way from {} to {}: restore a link or place the job elsewhere", s.name(from), s.name(to)));
+    return fail(ErrorKind::kUnavailable,
+                fmt::format("no usable way from {} to {}: restore a link or place the job elsewhere", s.name(from), s.name(to)));
   }
   return &r;
 }
@@ -158,7 +159,8 @@ Status UsageBuilder::add_dense(const Phase& phase, std::span<const DeviceId> car
   for (const Edge& e : phase) {
     DeviceId a = cards[static_cast<std::size_t>(e.from)], b = cards[static_cast<std::size_t>(e.to)];
     fabric::DomainId hbd = s.hbd_of(a);
-    std::int8_t* in = &inside[up.class_of[static_cast<std::size_t>(e.from)] * up.members.size() + up.class_of[static_cast<std::size_t>(e.to)]];
+    std::int8_t* in =
+        &inside[up.class_of[static_cast<std::size_t>(e.from)] * up.members.size() + up.class_of[static_cast<std::size_t>(e.to)]];
     if (hbd.ok() && hbd == s.hbd_of(b)) {
       if (*in < 0) *in = routes_.best_network(a, b) == Network::kScaleUp;
       if (*in) {
@@ -198,7 +200,10 @@ Status UsageBuilder::add_grouped(const Phase& phase, std::span<const DeviceId> c
   auto own_shares = [&](const Route& r, std::uint32_t x) {
     std::vector<std::pair<std::uint32_t, float>> out;
     for (const RouteHop& h : r.hops)
-      if (own(s, h, cards[x], node[x])) out.emplace_back(end_of(s, h, end_of(s, h, true) == cards[x] || s.device(end_of(s, h, true)).kind == DeviceKind::kNic ? false : true).v, h.share);
+      if (own(s, h, cards[x], node[x]))
+        out.emplace_back(
+            end_of(s, h, end_of(s, h, true) == cards[x] || s.device(end_of(s, h, true)).kind == DeviceKind::kNic ? false : true).v,
+            h.share);
     std::sort(out.begin(), out.end());
     return out;
   };

@@ -27,7 +27,8 @@ class UsageBuilder {
   // reducing switches are those of the scale-up network. Errors: two cards without a way between them.
   // Cost: O(edges · links on a route); dense phases (all-to-all) need a route per pair of classes of equally attached cards, and
   // two per card, instead.
-  Result<std::vector<LinkUse>> of(const collective::Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain, double& scale);
+  Result<std::vector<LinkUse>> of(const collective::Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain,
+                                  double& scale);
   // One message.
   Result<std::vector<LinkUse>> of(fabric::DeviceId from, fabric::DeviceId to, double& scale);
   // The way the library's traffic takes, or an error that names both ends.
@@ -38,7 +39,7 @@ class UsageBuilder {
   Status add_edges(const collective::Phase& phase, std::span<const fabric::DeviceId> cards);
   // Cards that hang on the same switches of a network.
   struct Attachment {
-    std::vector<std::uint32_t> class_of;                // by position
+    std::vector<std::uint32_t> class_of;  // by position
     std::vector<std::vector<std::uint32_t>> members;
   };
   Attachment attach(std::span<const fabric::DeviceId> cards, fabric::Network network);

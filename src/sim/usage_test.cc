@@ -11,11 +11,13 @@
 namespace weft::sim {
 namespace {
 
-std::map<std::uint32_t, double> edge_by_edge(const fabric::Snapshot& s, const collective::Phase& phase, const std::vector<fabric::DeviceId>& cards) {
+std::map<std::uint32_t, double> edge_by_edge(const fabric::Snapshot& s, const collective::Phase& phase,
+                                             const std::vector<fabric::DeviceId>& cards) {
   fabric::Routes routes(s);
   std::map<std::uint32_t, double> load;
   for (const collective::Edge& e : phase)
-    for (const auto& h : routes.best(cards[static_cast<std::size_t>(e.from)], cards[static_cast<std::size_t>(e.to)]).hops) load[h.link.v] += e.share * static_cast<double>(h.share);
+    for (const auto& h : routes.best(cards[static_cast<std::size_t>(e.from)], cards[static_cast<std::size_t>(e.to)]).hops)
+      load[h.link.v] += e.share * static_cast<double>(h.share);
   return load;
 }
 
@@ -43,7 +45,8 @@ TEST(SimUsage, DensePhasesLoadTheSameLinksAsTheirEdges) {
     ASSERT_TRUE(have.has_value()) << have.error().text();
     auto want = edge_by_edge(*s, phase, cards);
     ASSERT_EQ(have->size(), want.size());
-    for (const LinkUse& u : *have) EXPECT_NEAR(u.weight * scale, want[u.link], 1e-6 * want[u.link]) << s->name(fabric::DirectedLink{u.link}.link());
+    for (const LinkUse& u : *have)
+      EXPECT_NEAR(u.weight * scale, want[u.link], 1e-6 * want[u.link]) << s->name(fabric::DirectedLink{u.link}.link());
     ++used;
   }
   EXPECT_EQ(used, 5);
@@ -62,7 +65,8 @@ TEST(SimUsage, ReducingSwitchesGetEachCardsShareOnce) {
   double card_bytes = 0, trunk_bytes = 0;
   for (const LinkUse& u : *use) {
     const fabric::Link& l = lab->link(fabric::DirectedLink{u.link}.link());
-    bool at_card = lab->device(lab->port(l.a).device).kind == fabric::DeviceKind::kCard || lab->device(lab->port(l.b).device).kind == fabric::DeviceKind::kCard;
+    bool at_card = lab->device(lab->port(l.a).device).kind == fabric::DeviceKind::kCard ||
+                   lab->device(lab->port(l.b).device).kind == fabric::DeviceKind::kCard;
     (at_card ? card_bytes : trunk_bytes) += u.weight * scale;
   }
   EXPECT_NEAR(card_bytes, 32 * 2 * 33.0 / 32, 1e-6);

@@ -14,14 +14,14 @@
 namespace weft::store {
 
 struct JournalEntry {
-  std::int64_t sequence = 0;   // given by the store, from 1
+  std::int64_t sequence = 0;  // given by the store, from 1
   Instant at;
-  std::string kind;            // "plan", "intent", "outcome", "publish", "incident", "release", "note" …
-  std::string subject;         // plan, action or incident id
+  std::string kind;     // "plan", "intent", "outcome", "publish", "incident", "release", "note" …
+  std::string subject;  // plan, action or incident id
   std::string entity;
-  std::string who;             // "weft", a user
+  std::string who;  // "weft", a user
   std::string why;
-  JsonBox before, after;          // what changed
+  JsonBox before, after;  // what changed
 };
 
 struct StoredSample {
@@ -37,7 +37,8 @@ class Store {
   // In sequence order, from `after` (exclusive), at most `limit`.
   virtual Result<std::vector<JournalEntry>> read(std::int64_t after, std::size_t limit) = 0;
   // Filter by entity substring, who and time; newest first.
-  virtual Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to, std::size_t limit) = 0;
+  virtual Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to,
+                                                  std::size_t limit) = 0;
   virtual Status put_samples(const std::vector<StoredSample>& samples) = 0;
   virtual Result<std::vector<StoredSample>> samples(const std::string& metric, const std::string& entity, Instant from, Instant to) = 0;
   // Small named documents (snapshots, baselines). Last write wins, atomically.

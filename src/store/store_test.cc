@@ -31,7 +31,15 @@ TEST(StoreConformance, JournalDocumentsSamples) {
     auto store = backend.open(scratch(backend.name));
     ASSERT_TRUE(store.has_value()) << store.error().text();
     for (int i = 1; i <= 5; ++i) {
-      JournalEntry e{0, Instant(i * 1000), "intent", "P" + std::to_string(i), i % 2 ? "sn1/node1/card0" : "leaf1:3", i % 2 ? "weft" : "alice", "why", Json{{"n", i}}, Json{{"s", "ü\x01"}}};
+      JournalEntry e{0,
+                     Instant(i * 1000),
+                     "intent",
+                     "P" + std::to_string(i),
+                     i % 2 ? "sn1/node1/card0" : "leaf1:3",
+                     i % 2 ? "weft" : "alice",
+                     "why",
+                     Json{{"n", i}},
+                     Json{{"s", "ü\x01"}}};
       EXPECT_EQ((*store)->append(e).value(), i);
     }
     auto tail = *(*store)->read(2, 2);
@@ -46,7 +54,9 @@ TEST(StoreConformance, JournalDocumentsSamples) {
     ASSERT_TRUE((*store)->put("x", Json{{"v", 1}}).has_value());
     ASSERT_TRUE((*store)->put("x", Json{{"v", 2}}).has_value());
     EXPECT_EQ((*store)->get("x")->at("v").get<int>(), 2);
-    ASSERT_TRUE((*store)->put_samples({{"m", "e", "", Instant(2), 2.5}, {"m", "e", "", Instant(1), 1.5}, {"m", "f", "", Instant(1), 9}}).has_value());
+    ASSERT_TRUE((*store)
+                    ->put_samples({{"m", "e", "", Instant(2), 2.5}, {"m", "e", "", Instant(1), 1.5}, {"m", "f", "", Instant(1), 9}})
+                    .has_value());
     auto points = *(*store)->samples("m", "e", Instant(0), Instant(9));
     ASSERT_EQ(points.size(), 2u);
     EXPECT_EQ(points[0].value, 1.5);
@@ -72,7 +82,9 @@ TEST(StoreSqlite, SurvivesReopeningAndRefusesOtherFiles) {
   EXPECT_FALSE(sqlite->open("/nonexistent/folder/file").has_value());
 }
 
-JournalEntry numbered(int n) { return {0, Instant(n), "note", "N" + std::to_string(n), "part", "weft", std::string(300, 'w'), Json{{"n", n}}, Json::object()}; }
+JournalEntry numbered(int n) {
+  return {0, Instant(n), "note", "N" + std::to_string(n), "part", "weft", std::string(300, 'w'), Json{{"n", n}}, Json::object()};
+}
 
 TEST(StoreSqlite, AnotherProgramsDatabaseStaysAsItIs) {
   std::string path = scratch("foreign");
@@ -133,7 +145,8 @@ TEST(StoreSqlite, AFullDiskLosesNothingThatWasAcknowledged) {
       ::setrlimit(RLIMIT_FSIZE, &small);
       Result<std::int64_t> done;
       while (written < 10'000 && (done = (*store)->append(numbered(written)))) ++written;
-      if (done || done.error().kind != ErrorKind::kUnavailable || done.error().text().find("cannot write the journal") == std::string::npos) written = -2;
+      if (done || done.error().kind != ErrorKind::kUnavailable || done.error().text().find("cannot write the journal") == std::string::npos)
+        written = -2;
     } else {
       written = -1;
     }

@@ -7,7 +7,8 @@ namespace {
 
 using enum MetricKind;
 constexpr MetricInfo kMetrics[] = {
-    {metric::kThrottle, kGauge, "card", "bits", "0x1 idle, 0x4 software power cap are normal; 0x8 slowdown, 0x20/0x40 thermal, 0x80 brake are events", "dcgm-exporter"},
+    {metric::kThrottle, kGauge, "card", "bits",
+     "0x1 idle, 0x4 software power cap are normal; 0x8 slowdown, 0x20/0x40 thermal, 0x80 brake are events", "dcgm-exporter"},
     {metric::kEccDbe, kCounter, "card", "errors", "uncorrectable memory errors since reset", "dcgm-exporter"},
     {metric::kEccSbe, kCounter, "card", "errors", "correctable memory errors since reset", "dcgm-exporter"},
     {metric::kFbUsed, kGauge, "card", "MiB", "memory in use", "dcgm-exporter"},
@@ -25,8 +26,10 @@ constexpr MetricInfo kMetrics[] = {
     {metric::kSmClock, kGauge, "card", "MHz", "SM clock; sinks smoothly with temperature, falls in steps on slowdown", "dcgm-exporter"},
     {metric::kXid, kGauge, "card", "code", "last Xid; never clears, may be absent: an edge, not a level", "dcgm-exporter"},
     {metric::kTensorActive, kGauge, "card", "ratio", "share of time the tensor pipe works", "dcgm-exporter"},
-    {metric::kPreFecBer, kGauge, "port", "ratio", "bit error ratio before FEC of the receiver on this port; PAM4 is never zero", "SONiC / NIC driver"},
-    {metric::kFecUncorrectable, kCounter, "port", "codewords", "code words FEC could not correct; a residue from bring-up is normal, growth is not", "SONiC / NIC driver"},
+    {metric::kPreFecBer, kGauge, "port", "ratio", "bit error ratio before FEC of the receiver on this port; PAM4 is never zero",
+     "SONiC / NIC driver"},
+    {metric::kFecUncorrectable, kCounter, "port", "codewords",
+     "code words FEC could not correct; a residue from bring-up is normal, growth is not", "SONiC / NIC driver"},
     {metric::kSwState, kGauge, "switch_port", "state", "1 up, 2 down", "SONiC"},
     {metric::kSwSpeed, kGauge, "switch_port", "Mb/s", "negotiated speed", "SONiC"},
     {metric::kSwRxErrors, kCounter, "switch_port", "packets", "received with CRC errors", "SONiC"},
@@ -73,11 +76,13 @@ constexpr MetricInfo kMetrics[] = {
     {metric::kExpertImbalance, kGauge, "job", "ratio", "tokens of the busiest expert over the mean", "training framework"},
     {metric::kGroupSeconds, kGauge, "job", "s", "transfer time of one group", "training framework"},
     {metric::kMfu, kGauge, "job", "ratio", "model FLOPs utilisation", "training framework"},
-    {metric::kCollectivesLaunched, kCounter, "job", "operations", "collectives launched by a rank; the hung one is behind", "training framework"},
+    {metric::kCollectivesLaunched, kCounter, "job", "operations", "collectives launched by a rank; the hung one is behind",
+     "training framework"},
     {metric::kRankCompute, kGauge, "job", "s", "busy time of one rank", "training framework"},
     {metric::kRankWait, kGauge, "job", "s", "time one rank waits in collectives", "training framework"},
     {metric::kStepNumber, kGauge, "job", "step", "number of the finished step", "training framework"},
-    {metric::kStepSeconds, kGauge, "job", "s", "time of the finished step; first steps are 1.6-3 times longer, every 10th or so bumps", "training framework"},
+    {metric::kStepSeconds, kGauge, "job", "s", "time of the finished step; first steps are 1.6-3 times longer, every 10th or so bumps",
+     "training framework"},
     {metric::kTpot, kGauge, "job", "s", "time per output token", "training framework"},
     {metric::kTtft, kGauge, "job", "s", "time to first token", "training framework"},
     {metric::kWaitSeconds, kGauge, "job", "s", "waiting for late ranks, mean", "training framework"},
@@ -103,7 +108,8 @@ constexpr MetricInfo kMetrics[] = {
 std::span<const MetricInfo> metric_catalogue() { return kMetrics; }
 
 const MetricInfo* find_metric(std::string_view name) {
-  auto at = std::lower_bound(std::begin(kMetrics), std::end(kMetrics), name, [](const MetricInfo& m, std::string_view n) { return m.name < n; });
+  auto at =
+      std::lower_bound(std::begin(kMetrics), std::end(kMetrics), name, [](const MetricInfo& m, std::string_view n) { return m.name < n; });
   return at != std::end(kMetrics) && at->name == name ? at : nullptr;
 }
 

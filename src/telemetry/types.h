@@ -27,7 +27,7 @@ struct Sample {
   double value;
 };
 
-struct Fact {          // version, setting, inventory
+struct Fact {  // version, setting, inventory
   Instant at;
   std::string entity;  // canonical name
   std::string key;     // "driver_version", "mtu", "ecn_enabled" …
@@ -36,21 +36,21 @@ struct Fact {          // version, setting, inventory
 };
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError, kFatal };
-struct Event {         // a log line understood
+struct Event {  // a log line understood
   Instant at;
   std::string entity;
-  std::string kind;    // "xid", "link_down", "link_up", "nccl_watchdog", "psu_failed", "leak", "step_aborted" … (names.h)
-  std::string code;    // "79" for xid, "" otherwise
+  std::string kind;  // "xid", "link_down", "link_up", "nccl_watchdog", "psu_failed", "leak", "step_aborted" … (names.h)
+  std::string code;  // "79" for xid, "" otherwise
   Severity severity = Severity::kInfo;
-  std::string text;    // the line as it was
+  std::string text;  // the line as it was
   std::string origin;
 };
 
 enum class OpState : std::uint8_t { kScheduled, kStarted, kCompleted };
-struct OpRecord {      // one rank's part in one operation
+struct OpRecord {  // one rank's part in one operation
   std::string job;
-  std::string group;   // "ep3"
-  std::string kind;    // "all-to-all"
+  std::string group;  // "ep3"
+  std::string kind;   // "all-to-all"
   std::int64_t sequence = 0;
   int rank = 0;
   OpState state = OpState::kScheduled;

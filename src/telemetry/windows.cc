@@ -10,7 +10,7 @@
 namespace weft::telemetry {
 namespace {
 
-constexpr std::int64_t kTick = 10'000'000;            // ring times are in 10 ms: no two hosts agree on better
+constexpr std::int64_t kTick = 10'000'000;  // ring times are in 10 ms: no two hosts agree on better
 constexpr std::uint32_t kMinute = 6'000, kTen = 60'000;
 constexpr std::uint16_t kFirstRing = 32, kFullRing = 640;  // ten minutes at 1 Hz
 constexpr std::size_t kMinutes = 120, kTens = 576;

@@ -14,7 +14,7 @@ namespace weft::telemetry {
 
 struct Point {
   Instant at;
-  double value;   // gauge: as sampled; counter: increments per second since the sample before
+  double value;  // gauge: as sampled; counter: increments per second since the sample before
 };
 
 struct Baseline {
@@ -47,15 +47,15 @@ class Windows {
   std::vector<SeriesId> take_tripped();
   std::vector<SeriesId> take_new();
 
-  std::size_t size() const;            // series with at least one sample
+  std::size_t size() const;  // series with at least one sample
   bool has(SeriesId id) const;
-  double last(SeriesId id) const;      // raw; NaN when none
+  double last(SeriesId id) const;  // raw; NaN when none
   Instant last_at(SeriesId id) const;
   Instant first_at(SeriesId id) const;
   Duration interval(SeriesId id) const;  // usual time between samples
   // Had samples, and the next is overdue by two more intervals (at least `slack`): stopped, which is neither zero nor healthy.
   bool stale(SeriesId id, Instant now, Duration slack = seconds(3)) const;
-  bool saturated(SeriesId id) const;   // stands at an 8-bit or 32-bit ceiling: any rate from it says "at least"
+  bool saturated(SeriesId id) const;  // stands at an 8-bit or 32-bit ceiling: any rate from it says "at least"
 
   // Native rate, from < at <= to, oldest first.
   std::vector<Point> points(SeriesId id, Instant from, Instant to) const;

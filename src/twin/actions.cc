@@ -20,9 +20,13 @@ namespace event = telemetry::event;
 
 namespace {
 
-std::string text_of(const Json& j, const char* key) { return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string(); }
+std::string text_of(const Json& j, const char* key) {
+  return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
+}
 bool flag_of(const Json& j, const char* key) { return j.is_object() && j.contains(key) && j[key].is_boolean() && j[key].get<bool>(); }
-double number_of(const Json& j, const char* key, double otherwise) { return j.is_object() && j.contains(key) && j[key].is_number() ? j[key].get<double>() : otherwise; }
+double number_of(const Json& j, const char* key, double otherwise) {
+  return j.is_object() && j.contains(key) && j[key].is_number() ? j[key].get<double>() : otherwise;
+}
 
 }  // namespace
 
@@ -37,7 +41,8 @@ Status World::Impl::start(const heal::Action& a) {
   }
   WEFT_ASSIGN(Duration takes, plan(a));
   double factor = options.actuator_delay_factor;
-  if (draw.chance(options.actuator_failure > 0 ? parameters.get("action.late_chance") : 0) && a.kind != action::kWorkOrder) factor *= draw.uniform(2, 4);
+  if (draw.chance(options.actuator_failure > 0 ? parameters.get("action.late_chance") : 0) && a.kind != action::kWorkOrder)
+    factor *= draw.uniform(2, 4);
   Run run;
   run.action = a;
   run.status.state = ActionState::kRunning;
@@ -66,7 +71,8 @@ Result<Duration> World::Impl::plan(const heal::Action& a) {
     JobRun* job = jobs.find(a.target);
     if (!job) return fail(ErrorKind::kNotFound, "the scheduler knows no job '" + a.target + "'", a.target);
     if (a.kind == action::kJobStart) {
-      if (!p.contains("cards") || !p["cards"].is_array()) return fail(ErrorKind::kInvalid, "job_start needs {\"cards\": [names by rank]}", a.target);
+      if (!p.contains("cards") || !p["cards"].is_array())
+        return fail(ErrorKind::kInvalid, "job_start needs {\"cards\": [names by rank]}", a.target);
       for (const Json& c : p["cards"]) {
         if (!c.is_string()) return fail(ErrorKind::kInvalid, "cards are given by name", a.target);
         WEFT_TRY(state.built.find_device(c.get<std::string>()));
@@ -74,29 +80,34 @@ Result<Duration> World::Impl::plan(const heal::Action& a) {
       return seconds(2);
     }
     if (a.kind == action::kJobCheckpoint) {
-      if (!jobs.can_save(*job)) return fail(ErrorKind::kConflict, fmt::format("{} cannot save: it is {}", job->entity, phase_name(job->phase)), a.target);
+      if (!jobs.can_save(*job))
+        return fail(ErrorKind::kConflict, fmt::format("{} cannot save: it is {}", job->entity, phase_name(job->phase)), a.target);
       return seconds(job->step_seconds + 6);
     }
     // Saving first means waiting for the end of the step and for the write; a hung job is killed at once.
     return seconds(flag_of(p, "checkpoint") && jobs.can_save(*job) ? job->left + 8 + draw.uniform(1, 3) : draw.uniform(1.5, 4));
   }
-  if (a.kind == action::kLinkIsolate || a.kind == action::kLinkRestore || a.kind == action::kSpareLinkIn || a.kind == action::kSpareLinkOut || a.kind == action::kProbeLink) {
+  if (a.kind == action::kLinkIsolate || a.kind == action::kLinkRestore || a.kind == action::kSpareLinkIn ||
+      a.kind == action::kSpareLinkOut || a.kind == action::kProbeLink) {
     WEFT_TRY(state.built.find_link(a.target));
     return seconds(a.kind == action::kProbeLink ? kProbeLinkSeconds : draw.uniform(1, 3));
   }
   if (a.kind == action::kWorkOrder) {
-    if (!state.built.find_device(a.target) && !state.built.find_link(a.target) && !jobs.find(a.target)) return fail(ErrorKind::kNotFound, "no such part: " + a.target, a.target);
+    if (!state.built.find_device(a.target) && !state.built.find_link(a.target) && !jobs.find(a.target))
+      return fail(ErrorKind::kNotFound, "no such part: " + a.target, a.target);
     double takes = draw.uniform(parameters.get("action.work_order_low_h"), parameters.get("action.work_order_high_h")) * 3600;
     double deadline = number_of(p, "deadline_s", 4 * 3600);
     return seconds(std::min(takes, 0.8 * deadline));
   }
   if (a.kind == action::kConfigApply) {
     if (text_of(p, "key").empty()) return fail(ErrorKind::kInvalid, "config_apply needs {\"key\": …, \"value\": …}", a.target);
-    if (!device() && !state.built.find_port(a.target) && !jobs.find(a.target)) return fail(ErrorKind::kNotFound, "no such part: " + a.target, a.target);
+    if (!device() && !state.built.find_port(a.target) && !jobs.find(a.target))
+      return fail(ErrorKind::kNotFound, "no such part: " + a.target, a.target);
     return seconds(draw.uniform(3, 8));
   }
   if (a.kind == action::kProbeCollective) {
-    if (!p.contains("cards") || !p["cards"].is_array() || p["cards"].size() < 2) return fail(ErrorKind::kInvalid, "probe_collective needs at least two cards", a.target);
+    if (!p.contains("cards") || !p["cards"].is_array() || p["cards"].size() < 2)
+      return fail(ErrorKind::kInvalid, "probe_collective needs at least two cards", a.target);
     return seconds(kProbeCollectiveSeconds);
   }
   if (a.kind == action::kProbeStorage) return seconds(kProbeStorageSeconds);
@@ -145,7 +156,8 @@ void World::Impl::kill_jobs_on(const std::function<bool(const Card&)>& which, st
     for (int c : job.cards)
       if (which(state.cards[static_cast<std::size_t>(c)])) {
         job.phase = JobPhase::kDead, job.profile.reset();
-        state.log(job.entity, event::kStepAborted, std::to_string(job.step), Severity::kFatal, fmt::format("step {} aborted: {}", job.step, why));
+        state.log(job.entity, event::kStepAborted, std::to_string(job.step), Severity::kFatal,
+                  fmt::format("step {} aborted: {}", job.step, why));
         break;
       }
   }
@@ -178,7 +190,8 @@ Status World::Impl::perform(const heal::Action& a) {
   if (a.kind == action::kCordon) {
     std::string owner = text_of(p, "owner"), reason = text_of(p, "reason");
     if (owner.empty()) owner = "weft";
-    if (auto at = cordons.find(device); at != cordons.end() && at->second.owner != owner) return fail(ErrorKind::kDenied, fmt::format("already cordoned by {}", at->second.owner), a.target);
+    if (auto at = cordons.find(device); at != cordons.end() && at->second.owner != owner)
+      return fail(ErrorKind::kDenied, fmt::format("already cordoned by {}", at->second.owner), a.target);
     cordons[device] = {owner, reason};
     return {};
   }
@@ -187,7 +200,8 @@ Status World::Impl::perform(const heal::Action& a) {
     if (owner.empty()) owner = "weft";
     auto at = cordons.find(device);
     if (at == cordons.end()) return {};
-    if (at->second.owner != owner) return fail(ErrorKind::kDenied, fmt::format("cordoned by {}, not by {}", at->second.owner, owner), a.target);
+    if (at->second.owner != owner)
+      return fail(ErrorKind::kDenied, fmt::format("cordoned by {}, not by {}", at->second.owner, owner), a.target);
     cordons.erase(at);
     return {};
   }
@@ -201,7 +215,8 @@ Status World::Impl::perform(const heal::Action& a) {
   }
   if (a.kind == action::kNodeReboot) {
     kill_jobs_on([&](const Card& c) { return c.node == state.node_of(device); }, "a node was rebooted");
-    state.log(state.built.name(state.nodes[static_cast<std::size_t>(state.node_of(device))].id), event::kNodeReboot, "", Severity::kInfo, "system is up");
+    state.log(state.built.name(state.nodes[static_cast<std::size_t>(state.node_of(device))].id), event::kNodeReboot, "", Severity::kInfo,
+              "system is up");
     cure_by(a.kind, state.nodes[static_cast<std::size_t>(state.node_of(device))].id, {}, -1, "");
     return {};
   }
@@ -215,7 +230,9 @@ Status World::Impl::perform(const heal::Action& a) {
     return {};
   }
   if (a.kind == action::kConfigApply) {
-    std::string key = text_of(p, "key"), value = p.contains("value") && p["value"].is_string() ? text_of(p, "value") : p.contains("value") ? p["value"].dump() : "";
+    std::string key = text_of(p, "key"), value = p.contains("value") && p["value"].is_string() ? text_of(p, "value")
+                                                 : p.contains("value")                         ? p["value"].dump()
+                                                                                               : "";
     if (value.empty()) value = state.baseline(a.target, key);
     if (!state.fact(a.target, key).empty() && !value.empty()) state.set_fact(a.target, key, value);
     state.log(a.target, event::kConfigChanged, key, Severity::kInfo, fmt::format("{} set to '{}'", key, value));
@@ -240,12 +257,14 @@ void World::Impl::cure_by(std::string_view kind, DeviceId device, LinkId link, i
     if (f.target.link.ok()) {
       hit = f.target.link == link;
       if (device.ok())
-        for (fabric::PortId q : {state.built.link(f.target.link).a, state.built.link(f.target.link).b}) hit = hit || state.built.port(q).device == device;
+        for (fabric::PortId q : {state.built.link(f.target.link).a, state.built.link(f.target.link).b})
+          hit = hit || state.built.port(q).device == device;
     }
     if (f.target.device.ok()) {
       for (DeviceId d = f.target.device; d.ok() && device.ok(); d = state.built.device(d).parent) hit = hit || d == device;
       if (link.ok())  // a work order on the cable of a NIC or switch port reaches the NIC
-        for (fabric::PortId q : {state.built.link(link).a, state.built.link(link).b}) hit = hit || state.built.port(q).device == f.target.device;
+        for (fabric::PortId q : {state.built.link(link).a, state.built.link(link).b})
+          hit = hit || state.built.port(q).device == f.target.device;
     }
     if (hit) cure(f);
   }

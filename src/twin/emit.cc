@@ -14,17 +14,24 @@ using telemetry::SeriesId;
 
 namespace {
 
-constexpr std::string_view kCard[] = {metric::kSmClock, metric::kGpuTemp, metric::kMemTemp, metric::kPower, metric::kPowerLimit, metric::kGpuUtil, metric::kTensorActive,
-                                      metric::kThrottle, metric::kXid, metric::kEccSbe, metric::kEccDbe, metric::kRowRemapPending, metric::kPcieReplay, metric::kPcieWidth,
-                                      metric::kNvlinkCrc, metric::kNvlinkReplay, metric::kNvlinkBandwidth, metric::kScaleUpLinks, metric::kFbUsed};
-constexpr std::string_view kNic[] = {metric::kIbState, metric::kIbRate, metric::kIbDowned, metric::kIbTx, metric::kIbRx, metric::kIbRxErrors, metric::kIbDiscards, metric::kIbWait,
-                                     metric::kOutOfSequence, metric::kAckTimeout, metric::kCnpSent, metric::kCnpHandled, metric::kEcnMarkedRx, metric::kTxPauseSeconds,
-                                     metric::kRxPauseSeconds, metric::kPrio0Tx, metric::kPrio3Tx};
-constexpr std::string_view kLine[] = {metric::kPreFecBer, metric::kFecUncorrectable, metric::kLlrRetries, metric::kRxPower, metric::kTxPower, metric::kTxBias, metric::kModuleTemp};
-constexpr std::string_view kSwitch[] = {metric::kSwState, metric::kSwSpeed, metric::kSwTx, metric::kSwRx, metric::kSwRxErrors, metric::kSwDiscards, metric::kSwPfcRx, metric::kSwPfcTx, metric::kSwEcnMarked, metric::kSwQueue};
-constexpr std::string_view kNode[] = {metric::kNodeUp, metric::kCpuBusy, metric::kCpuClock, metric::kIoWait, metric::kMemAvailable, metric::kInletTemp, metric::kFanRpm, metric::kNodePower, metric::kPsuHealthy};
+constexpr std::string_view kCard[] = {
+    metric::kSmClock,      metric::kGpuTemp,         metric::kMemTemp,      metric::kPower,     metric::kPowerLimit,
+    metric::kGpuUtil,      metric::kTensorActive,    metric::kThrottle,     metric::kXid,       metric::kEccSbe,
+    metric::kEccDbe,       metric::kRowRemapPending, metric::kPcieReplay,   metric::kPcieWidth, metric::kNvlinkCrc,
+    metric::kNvlinkReplay, metric::kNvlinkBandwidth, metric::kScaleUpLinks, metric::kFbUsed};
+constexpr std::string_view kNic[] = {
+    metric::kIbState,     metric::kIbRate,         metric::kIbDowned,       metric::kIbTx,       metric::kIbRx,    metric::kIbRxErrors,
+    metric::kIbDiscards,  metric::kIbWait,         metric::kOutOfSequence,  metric::kAckTimeout, metric::kCnpSent, metric::kCnpHandled,
+    metric::kEcnMarkedRx, metric::kTxPauseSeconds, metric::kRxPauseSeconds, metric::kPrio0Tx,    metric::kPrio3Tx};
+constexpr std::string_view kLine[] = {metric::kPreFecBer, metric::kFecUncorrectable, metric::kLlrRetries, metric::kRxPower,
+                                      metric::kTxPower,   metric::kTxBias,           metric::kModuleTemp};
+constexpr std::string_view kSwitch[] = {metric::kSwState,    metric::kSwSpeed, metric::kSwTx,    metric::kSwRx,        metric::kSwRxErrors,
+                                        metric::kSwDiscards, metric::kSwPfcRx, metric::kSwPfcTx, metric::kSwEcnMarked, metric::kSwQueue};
+constexpr std::string_view kNode[] = {metric::kNodeUp,    metric::kCpuBusy, metric::kCpuClock,  metric::kIoWait,    metric::kMemAvailable,
+                                      metric::kInletTemp, metric::kFanRpm,  metric::kNodePower, metric::kPsuHealthy};
 constexpr std::string_view kRack[] = {metric::kRackPower, metric::kRackPowerCap, metric::kLeak};
-constexpr std::string_view kCdu[] = {metric::kCoolantFlow, metric::kCoolantSupply, metric::kCoolantReturn, metric::kCoolantPressure, metric::kPumpRpm, metric::kLeak};
+constexpr std::string_view kCdu[] = {metric::kCoolantFlow,     metric::kCoolantSupply, metric::kCoolantReturn,
+                                     metric::kCoolantPressure, metric::kPumpRpm,       metric::kLeak};
 constexpr std::string_view kStorage[] = {metric::kStorageReadLatency, metric::kStorageRead, metric::kStorageWrite};
 
 }  // namespace
@@ -60,13 +67,18 @@ Emit::Emit(const State& s, telemetry::SeriesTable& series) {
   for (std::size_t i = 0; i < s.storages.size(); ++i) all(storages_[i], kStorage, s.built.name(s.storages[i].id));
 }
 
-void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapshot& real, Noise& noise, std::uint64_t tick, std::uint64_t every, telemetry::Batch& out) const {
+void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapshot& real, Noise& noise, std::uint64_t tick,
+                   std::uint64_t every, telemetry::Batch& out) const {
   auto& to = out.samples;
   const Parameters& p = *s.parameters;
   const double spin = p.get("card.spin_share"), tensor = p.get("card.tensor_share");
-  auto due = [&](int node) { return (tick + (node >= 0 ? static_cast<std::uint64_t>(s.nodes[static_cast<std::size_t>(node)].phase) : 0)) % every == 0; };
+  auto due = [&](int node) {
+    return (tick + (node >= 0 ? static_cast<std::uint64_t>(s.nodes[static_cast<std::size_t>(node)].phase) : 0)) % every == 0;
+  };
   auto at = [&](int node) { return node >= 0 ? s.now - s.nodes[static_cast<std::size_t>(node)].skew : s.now; };
-  auto silent = [&](int node) { return node >= 0 && (s.nodes[static_cast<std::size_t>(node)].knobs.down || s.nodes[static_cast<std::size_t>(node)].knobs.exporter_dead); };
+  auto silent = [&](int node) {
+    return node >= 0 && (s.nodes[static_cast<std::size_t>(node)].knobs.down || s.nodes[static_cast<std::size_t>(node)].knobs.exporter_dead);
+  };
 
   for (std::size_t i = 0; i < s.cards.size(); ++i) {
     const Card& c = s.cards[i];
@@ -80,14 +92,18 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
     double power = noise.around(c.power, 0.012);
     push(3, c.throttle & 0x4 ? std::min(power, (c.knobs.limit > 0 ? c.knobs.limit : c.max_w) * 1.005) : power);
     push(4, c.knobs.limit > 0 ? c.knobs.limit : c.max_w);
-    push(5, c.knobs.hung ? 0 : load > 0.01 ? std::round(std::min(100.0, 99 + 0.6 * noise.normal())) : c.knobs.stray > 0 ? std::round(100 * c.knobs.stray) : 0);  // a waiting rank spins: about 100 (R4)
+    push(5, c.knobs.hung        ? 0
+            : load > 0.01       ? std::round(std::min(100.0, 99 + 0.6 * noise.normal()))
+            : c.knobs.stray > 0 ? std::round(100 * c.knobs.stray)
+                                : 0);  // a waiting rank spins: about 100 (R4)
     push(6, std::clamp(noise.around(tensor * c.busy + 0.6 * c.knobs.stray, 0.02), 0.0, 1.0));
     push(7, static_cast<double>(c.throttle)), push(8, c.xid);
     push(9, std::floor(c.sbe)), push(10, c.dbe), push(11, c.remap_pending), push(12, std::floor(c.replay));
     push(13, c.knobs.lanes), push(14, std::floor(c.crc)), push(15, std::floor(c.nvl_replay));
     push(16, std::max(0.0, traffic.scale_up_bytes(static_cast<int>(i)) / 1e6));
     push(17, c.scale_up_links - c.knobs.links_lost);
-    push(18, std::round((c.used ? p.get("card.fb_used_mib") : p.get("card.fb_idle_mib")) + c.fb_used + (c.knobs.stray > 0 ? p.get("card.fb_stray_mib") : 0)));
+    push(18, std::round((c.used ? p.get("card.fb_used_mib") : p.get("card.fb_idle_mib")) + c.fb_used +
+                        (c.knobs.stray > 0 ? p.get("card.fb_stray_mib") : 0)));
     (void)spin;
   }
   for (std::size_t i = 0; i < s.nics.size(); ++i) {
@@ -100,13 +116,16 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
     double rate = 0;
     for (int q : n.ports) {
       LinkId l = s.built.port(s.ports[static_cast<std::size_t>(q)].id).link;
-      bool port_up = s.links[l.v].state != fabric::LinkState::kDown && s.in_service[l.v] && !s.ports[s.built.peer(s.ports[static_cast<std::size_t>(q)].id).v].knobs.dark;
+      bool port_up = s.links[l.v].state != fabric::LinkState::kDown && s.in_service[l.v] &&
+                     !s.ports[s.built.peer(s.ports[static_cast<std::size_t>(q)].id).v].knobs.dark;
       up = up || port_up;
       rate = std::max(rate, s.built.link(l).rate.value() / 8 * s.links[l.v].negotiated);
     }
     push(0, up ? 4 : 1), push(1, rate), push(2, n.byte_ceiling ? std::min(n.downed, 255.0) : n.downed);
-    push(3, std::floor(n.tx)), push(4, std::floor(n.rx)), push(5, std::floor(n.rx_errors)), push(6, std::floor(n.discards)), push(7, std::min(std::floor(n.wait), 4294967295.0));
-    push(8, std::floor(n.oos)), push(9, std::floor(n.timeouts)), push(10, std::floor(n.cnp_sent)), push(11, std::floor(n.cnp_handled)), push(12, std::floor(n.marked));
+    push(3, std::floor(n.tx)), push(4, std::floor(n.rx)), push(5, std::floor(n.rx_errors)), push(6, std::floor(n.discards)),
+        push(7, std::min(std::floor(n.wait), 4294967295.0));
+    push(8, std::floor(n.oos)), push(9, std::floor(n.timeouts)), push(10, std::floor(n.cnp_sent)), push(11, std::floor(n.cnp_handled)),
+        push(12, std::floor(n.marked));
     push(13, n.tx_pause), push(14, n.rx_pause), push(15, std::floor(n.prio0)), push(16, std::floor(n.prio3));
   }
   for (std::size_t i = 0; i < s.ports.size(); ++i) {
@@ -122,7 +141,9 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
       auto push = [&](std::size_t k, double v) { to.push_back({ids.sw[k], t, v}); };
       push(0, up ? 1 : 2), push(1, s.built.link(l).rate.value() / 1e6 * s.links[l.v].negotiated);
       push(2, std::floor(q.tx)), push(3, std::floor(q.rx)), push(4, std::floor(q.crc)), push(5, std::floor(q.discards));
-      if (q.ethernet) push(6, std::floor(q.pfc_rx)), push(7, std::floor(q.pfc_tx)), push(8, std::floor(q.ecn)), push(9, std::floor(std::max(0.0, 2e5 * (1 + 0.5 * noise.normal()) + q.knobs.queue)));
+      if (q.ethernet)
+        push(6, std::floor(q.pfc_rx)), push(7, std::floor(q.pfc_tx)), push(8, std::floor(q.ecn)),
+            push(9, std::floor(std::max(0.0, 2e5 * (1 + 0.5 * noise.normal()) + q.knobs.queue)));
     }
     if (!now) continue;
     auto push = [&](std::size_t k, double v) { to.push_back({ids.line[k], t, v}); };
@@ -170,9 +191,12 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
     for (std::size_t i = 0; i < s.cdus.size(); ++i) {
       const Cdu& c = s.cdus[i];
       const auto& id = cdus_[i];
-      to.push_back({id[0], s.now, noise.around(c.flow_lpm * c.flow, 0.006)}), to.push_back({id[1], s.now, c.supply_c + c.knobs.supply + 0.1 * noise.normal()});
-      to.push_back({id[2], s.now, c.return_c + 0.15 * noise.normal()}), to.push_back({id[3], s.now, noise.around(p.get("cdu.pressure_kpa") * c.flow * c.flow, 0.01)});
-      to.push_back({id[4], s.now, c.knobs.pump_failed ? 0.0 : std::round(noise.around(p.get("cdu.pump_rpm"), 0.004))}), to.push_back({id[5], s.now, c.knobs.leak ? 1.0 : 0.0});
+      to.push_back({id[0], s.now, noise.around(c.flow_lpm * c.flow, 0.006)}),
+          to.push_back({id[1], s.now, c.supply_c + c.knobs.supply + 0.1 * noise.normal()});
+      to.push_back({id[2], s.now, c.return_c + 0.15 * noise.normal()}),
+          to.push_back({id[3], s.now, noise.around(p.get("cdu.pressure_kpa") * c.flow * c.flow, 0.01)});
+      to.push_back({id[4], s.now, c.knobs.pump_failed ? 0.0 : std::round(noise.around(p.get("cdu.pump_rpm"), 0.004))}),
+          to.push_back({id[5], s.now, c.knobs.leak ? 1.0 : 0.0});
     }
     for (std::size_t i = 0; i < s.storages.size(); ++i) {
       const Storage& st = s.storages[i];

@@ -16,14 +16,24 @@ class Emit {
  public:
   Emit(const State& state, telemetry::SeriesTable& series);
   // Everything due at tick number `tick`; `host_every` and `exporter_every` in ticks.
-  void samples(const State& state, const Traffic& traffic, const fabric::Snapshot& real, Noise& noise, std::uint64_t tick, std::uint64_t exporter_every, telemetry::Batch& out) const;
+  void samples(const State& state, const Traffic& traffic, const fabric::Snapshot& real, Noise& noise, std::uint64_t tick,
+               std::uint64_t exporter_every, telemetry::Batch& out) const;
   std::size_t count() const { return count_; }
 
  private:
-  struct CardIds { std::array<telemetry::SeriesId, 19> id; };
-  struct NicIds { std::array<telemetry::SeriesId, 17> id; };
-  struct PortIds { std::array<telemetry::SeriesId, 7> line; std::array<telemetry::SeriesId, 10> sw; };
-  struct NodeIds { std::array<telemetry::SeriesId, 9> id; };
+  struct CardIds {
+    std::array<telemetry::SeriesId, 19> id;
+  };
+  struct NicIds {
+    std::array<telemetry::SeriesId, 17> id;
+  };
+  struct PortIds {
+    std::array<telemetry::SeriesId, 7> line;
+    std::array<telemetry::SeriesId, 10> sw;
+  };
+  struct NodeIds {
+    std::array<telemetry::SeriesId, 9> id;
+  };
   std::vector<CardIds> cards_;
   std::vector<NicIds> nics_;
   std::vector<PortIds> ports_;

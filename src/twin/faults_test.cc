@@ -113,7 +113,8 @@ Signs moved(const Scene& s, double at, double from) {
     if ((m == metric::kNvlinkCrc || m == metric::kNvlinkReplay) && growth(x, at, end) > 10) out.insert("nvlink_errors");
     if (m == metric::kScaleUpLinks && any([&](double v) { return v < then; })) out.insert("links_lost");
     if (m == metric::kFbUsed && later.back() > before.back() + 1024) out.insert("memory_taken");
-    if ((m == metric::kSwState && any([](double v) { return v != 1; })) || (m == metric::kIbState && any([](double v) { return v != 4; }))) out.insert("link_down");
+    if ((m == metric::kSwState && any([](double v) { return v != 1; })) || (m == metric::kIbState && any([](double v) { return v != 4; })))
+      out.insert("link_down");
     if ((m == metric::kSwSpeed || m == metric::kIbRate) && now < 0.99 * then) out.insert("rate");
     if (m == metric::kPreFecBer && std::log10(now / then) > 0.4) out.insert("ber");
     if (m == metric::kFecUncorrectable && growth(x, at, end) > 20) out.insert("uncorrectable");
@@ -183,9 +184,11 @@ TEST_P(Fault, MovesWhatItMustAndNothingElse) {
     s.run(at + row.lasts_s - s.clock());
     Signs got = moved(s, at, 120);
     Truth truth = s.world->truths().at(0);
-    std::string where = entry->name + " on " + truth.entity + ", seed " + std::to_string(seed) + ", magnitude " + std::to_string(truth.magnitude);
+    std::string where =
+        entry->name + " on " + truth.entity + ", seed " + std::to_string(seed) + ", magnitude " + std::to_string(truth.magnitude);
     for (const auto& sign : row.must) EXPECT_TRUE(got.contains(sign)) << where << ": '" << sign << "' did not move; moved: " << text(got);
-    for (const auto& sign : got) EXPECT_TRUE(row.must.contains(sign) || row.may.contains(sign)) << where << ": '" << sign << "' must stay flat";
+    for (const auto& sign : got)
+      EXPECT_TRUE(row.must.contains(sign) || row.may.contains(sign)) << where << ": '" << sign << "' must stay flat";
     EXPECT_GE(truth.magnitude, 0.5);
     EXPECT_LE(truth.magnitude, 2.0);
     if (entry->decoy) {

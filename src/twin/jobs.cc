@@ -56,9 +56,12 @@ Status Jobs::add(const workload::Job& job) {
         run.bytes_of_dim[static_cast<int>(op.dim)] = op.bytes, run.kind_of_dim[static_cast<int>(op.dim)] = static_cast<int>(op.collective);
   Random odd = noise_.random().fork(run.entity);
   if (noise_.on() && odd.chance(0.7)) run.bump_period = static_cast<int>(odd.integer(10, 11)), run.bump_size = odd.uniform(0.03, 0.13);
-  auto id = [&](std::string_view name, std::string labels = {}, telemetry::MetricKind kind = telemetry::MetricKind::kGauge) { return series_.intern(name, run.entity, labels, kind); };
+  auto id = [&](std::string_view name, std::string labels = {}, telemetry::MetricKind kind = telemetry::MetricKind::kGauge) {
+    return series_.intern(name, run.entity, labels, kind);
+  };
   JobRun::Ids& ids = run.ids;
-  ids.step = id(metric::kStepSeconds), ids.number = id(metric::kStepNumber), ids.mfu = id(metric::kMfu), ids.compute = id(metric::kComputeSeconds);
+  ids.step = id(metric::kStepSeconds), ids.number = id(metric::kStepNumber), ids.mfu = id(metric::kMfu),
+  ids.compute = id(metric::kComputeSeconds);
   ids.wait = id(metric::kWaitSeconds), ids.data = id(metric::kDataSeconds), ids.save = id(metric::kCheckpointSeconds);
   if (job.model.moe()) ids.imbalance = id(metric::kExpertImbalance);
   if (inference) ids.ttft = id(metric::kTtft), ids.tpot = id(metric::kTpot);
@@ -89,22 +92,29 @@ JobRun* Jobs::find(std::string_view entity) {
 
 int Jobs::owner_of(int card) const {
   for (std::size_t j = 0; j < jobs_.size(); ++j)
-    if ((jobs_[j].active() || jobs_[j].phase == JobPhase::kStarting) && std::find(jobs_[j].cards.begin(), jobs_[j].cards.end(), card) != jobs_[j].cards.end()) return static_cast<int>(j);
+    if ((jobs_[j].active() || jobs_[j].phase == JobPhase::kStarting) &&
+        std::find(jobs_[j].cards.begin(), jobs_[j].cards.end(), card) != jobs_[j].cards.end())
+      return static_cast<int>(j);
   return -1;
 }
 
 Status Jobs::start(JobRun& job, const std::vector<DeviceId>& cards, bool resume, const fabric::Snapshot& real) {
   if (job.active() || job.phase == JobPhase::kStarting) return fail(ErrorKind::kConflict, "already running; stop it first", job.entity);
   if (cards.size() != static_cast<std::size_t>(job.job.strategy.world()))
-    return fail(ErrorKind::kInvalid, fmt::format("{} cards given, the strategy needs {}", cards.size(), job.job.strategy.world()), job.entity);
+    return fail(ErrorKind::kInvalid, fmt::format("{} cards given, the strategy needs {}", cards.size(), job.job.strategy.world()),
+                job.entity);
   std::vector<int> wanted;
   for (DeviceId d : cards) {
     int c = state_.built.device(d).kind == fabric::DeviceKind::kCard ? state_.card_of(d) : -1;
     if (c < 0) return fail(ErrorKind::kInvalid, state_.built.name(d) + " is not a card", job.entity);
-    if (std::find(wanted.begin(), wanted.end(), c) != wanted.end()) return fail(ErrorKind::kInvalid, state_.built.name(d) + " is named twice", job.entity);
-    if (int o = owner_of(c); o >= 0) return fail(ErrorKind::kDenied, fmt::format("{} runs {}", state_.built.name(d), jobs_[static_cast<std::size_t>(o)].entity), job.entity);
+    if (std::find(wanted.begin(), wanted.end(), c) != wanted.end())
+      return fail(ErrorKind::kInvalid, state_.built.name(d) + " is named twice", job.entity);
+    if (int o = owner_of(c); o >= 0)
+      return fail(ErrorKind::kDenied, fmt::format("{} runs {}", state_.built.name(d), jobs_[static_cast<std::size_t>(o)].entity),
+                  job.entity);
     for (DeviceId at = d; at.ok(); at = state_.built.device(at).parent)
-      if (real.health(at).cordoned) return fail(ErrorKind::kDenied, fmt::format("{} is cordoned by {}", state_.built.name(at), real.health(at).owner), job.entity);
+      if (real.health(at).cordoned)
+        return fail(ErrorKind::kDenied, fmt::format("{} is cordoned by {}", state_.built.name(at), real.health(at).owner), job.entity);
     wanted.push_back(c);
   }
   job.cards = std::move(wanted);
@@ -116,16 +126,17 @@ Status Jobs::start(JobRun& job, const std::vector<DeviceId>& cards, bool resume,
   job.phase = JobPhase::kStarting;
   job.phase_left = noise_.random().uniform(p.get("job.start_low_s"), p.get("job.start_high_s"));
   job.warm_up = static_cast<int>(p.get("job.warm_up_steps"));
-  job.since_save = job.since_start = 0, job.stalled_for = 0, job.dying_for = -1, job.barked = false, job.hung_rank = -1, job.step_seconds = job.left = 0;
+  job.since_save = job.since_start = 0, job.stalled_for = 0, job.dying_for = -1, job.barked = false, job.hung_rank = -1,
+  job.step_seconds = job.left = 0;
   job.trouble.clear(), job.stalled_groups.clear(), job.profile.reset(), job.baseline = 0, job.stop_after_save = false;
   std::fill(job.launched.begin(), job.launched.end(), 0.0);
   place(job, real);
   std::string map;
   for (DeviceId d : job.placement.cards) map += (map.empty() ? "" : ",") + state_.built.name(d);
   if (resume && began)
-    state_.log(job.entity, event::kJobResumed, std::to_string(job.step), Severity::kInfo, fmt::format("resuming from checkpoint of step {}, {} steps lost; ranks on {}", job.step, lost, map));
-  else
-    state_.log(job.entity, event::kJobStarted, "", Severity::kInfo, fmt::format("starting {} ranks on {}", cards.size(), map));
+    state_.log(job.entity, event::kJobResumed, std::to_string(job.step), Severity::kInfo,
+               fmt::format("resuming from checkpoint of step {}, {} steps lost; ranks on {}", job.step, lost, map));
+  else state_.log(job.entity, event::kJobStarted, "", Severity::kInfo, fmt::format("starting {} ranks on {}", cards.size(), map));
   return {};
 }
 
@@ -154,7 +165,8 @@ void Jobs::place(JobRun& job, const fabric::Snapshot& real) {
     bool all = job.placement.groups[g].dim == Dim::kEp;
     for (std::size_t i = 0; i < ranks.size(); ++i)
       for (std::size_t k = 1; k < (all ? ranks.size() : std::min<std::size_t>(ranks.size(), 2)); ++k) {
-        DeviceId a = job.placement.cards[static_cast<std::size_t>(ranks[i])], b = job.placement.cards[static_cast<std::size_t>(ranks[(i + k) % ranks.size()])];
+        DeviceId a = job.placement.cards[static_cast<std::size_t>(ranks[i])],
+                 b = job.placement.cards[static_cast<std::size_t>(ranks[(i + k) % ranks.size()])];
         for (const fabric::RouteHop& hop : routes.best(a, b).hops) job.uses.emplace_back(hop.link.link(), static_cast<int>(g));
       }
   }
@@ -176,7 +188,8 @@ double Jobs::save_time(const JobRun& job) const {
   int writers = 1;
   for (const JobRun& other : jobs_) writers += &other != &job && other.phase == JobPhase::kSaving;
   double slow = state_.storages.empty() ? 1 : state_.storages[0].knobs.write, share = 1;
-  for (int c : job.cards) share = std::min(share, state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(c)].node)].storage_share);
+  for (int c : job.cards)
+    share = std::min(share, state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(c)].node)].storage_share);
   return (p.get("job.checkpoint_fixed_s") + bytes * writers / p.get("storage.write_bps")) * slow / std::max(share, 0.05);
 }
 
@@ -269,7 +282,8 @@ void Jobs::draw(JobRun& job) {
     double extra = knobs.expert_imbalance - 1;
     dispatch = 1 + extra;
     if (extra > 0)
-      for (std::size_t r = 0; r < ranks; ++r) job.rank_compute[r] *= 1 + q.get("job.expert_compute_share") * extra * noise_.random().uniform(0.3, 1.0);
+      for (std::size_t r = 0; r < ranks; ++r)
+        job.rank_compute[r] *= 1 + q.get("job.expert_compute_share") * extra * noise_.random().uniform(0.3, 1.0);
   }
   if (knobs.pause_chance > 0 && noise_.random().chance(knobs.pause_chance)) {
     auto r = static_cast<std::size_t>(noise_.random().integer(0, static_cast<std::int64_t>(ranks) - 1));
@@ -284,7 +298,11 @@ void Jobs::draw(JobRun& job) {
     double mean = 0, factor = knobs.comm;
     for (int r : group.ranks) {
       mean += p.comm[static_cast<std::size_t>(r)][d];
-      factor = std::max(factor, knobs.comm * state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(r)])].node)].knobs.comm);
+      factor = std::max(
+          factor,
+          knobs.comm *
+              state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(r)])].node)]
+                  .knobs.comm);
     }
     if (g < job.crossed.size() && job.crossed[g]) factor *= 1 / (1 - 0.7 * knobs.neighbour);
     if (group.dim == Dim::kEp) factor *= dispatch;
@@ -296,8 +314,10 @@ void Jobs::draw(JobRun& job) {
   base += slow_comm;
   // Data is prefetched during the step: only what does not fit behind it shows.
   double load = q.get("job.data_share") * p.step, share = 1, read = state_.storages.empty() ? 1 : state_.storages[0].knobs.read;
-  for (int c : job.cards) share = std::min(share, state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(c)].node)].storage_share);
-  if (job.job.dataset_per_step > Bytes(0)) load = std::max(load, static_cast<double>(job.job.dataset_per_step.value()) / q.get("storage.read_bps"));
+  for (int c : job.cards)
+    share = std::min(share, state_.nodes[static_cast<std::size_t>(state_.cards[static_cast<std::size_t>(c)].node)].storage_share);
+  if (job.job.dataset_per_step > Bytes(0))
+    load = std::max(load, static_cast<double>(job.job.dataset_per_step.value()) / q.get("storage.read_bps"));
   load *= read / std::max(share, 0.02);
   job.data = noise_.around(q.get("job.data_exposed") * p.step, 0.1) + std::max(0.0, load - 0.9 * p.step);
   if (job.job.kind == workload::JobKind::kInference) job.data = 0;
@@ -311,7 +331,8 @@ void Jobs::draw(JobRun& job) {
   job.bump = 0;
   if (job.bump_period && job.step % job.bump_period == job.bump_period - 1) job.bump = base * job.bump_size;
   if (noise_.on() && noise_.random().chance(q.get("job.late_step_chance"))) job.bump += base * noise_.random().uniform(0.05, 0.15);
-  if (job.warm_up > 0) job.bump += base * (job.warm_up == static_cast<int>(q.get("job.warm_up_steps")) ? noise_.random().uniform(0.6, 2.0) : 0.03);
+  if (job.warm_up > 0)
+    job.bump += base * (job.warm_up == static_cast<int>(q.get("job.warm_up_steps")) ? noise_.random().uniform(0.6, 2.0) : 0.03);
   job.step_seconds = noise_.around(base * drift, q.get("job.step_jitter")) + job.data + job.bump;
   job.left = job.step_seconds;
 }
@@ -333,11 +354,13 @@ void Jobs::report(JobRun& job, Instant at, double extra, telemetry::Batch& out) 
     double sum = 0, worst = 0;
     int count = 0;
     for (std::size_t g = 0; g < job.group_seconds.size(); ++g)
-      if (static_cast<std::size_t>(job.placement.groups[g].dim) == d) sum += job.group_seconds[g], worst = std::max(worst, job.group_seconds[g]), ++count;
+      if (static_cast<std::size_t>(job.placement.groups[g].dim) == d)
+        sum += job.group_seconds[g], worst = std::max(worst, job.group_seconds[g]), ++count;
     if (count) push(ids.comm[d], sum / count), push(ids.p99[d], worst);
   }
   for (std::size_t g = 0; g < job.group_seconds.size(); ++g) push(ids.group[g], job.group_seconds[g]);
-  for (std::size_t r = 0; r < job.cards.size(); ++r) push(ids.rank_compute[r], job.rank_compute[r]), push(ids.rank_wait[r], job.rank_wait[r]);
+  for (std::size_t r = 0; r < job.cards.size(); ++r)
+    push(ids.rank_compute[r], job.rank_compute[r]), push(ids.rank_wait[r], job.rank_wait[r]);
 }
 
 void Jobs::finish_step(JobRun& job, Instant at, telemetry::Batch& out) {
@@ -366,7 +389,8 @@ void Jobs::tell_ops(JobRun& job, Instant end, bool complete, telemetry::Batch& o
     bool has_hung = job.hung_rank >= 0 && std::find(group.ranks.begin(), group.ranks.end(), job.hung_rank) != group.ranks.end();
     for (int r : group.ranks) {
       telemetry::OpRecord op;
-      op.job = job.job.name, op.group = group.name(), op.kind = workload::collective_name(static_cast<workload::Collective>(job.kind_of_dim[d]));
+      op.job = job.job.name, op.group = group.name(),
+      op.kind = workload::collective_name(static_cast<workload::Collective>(job.kind_of_dim[d]));
       op.sequence = job.step * 2 * job.job.model.layers + (complete ? 0 : 1), op.rank = r, op.bytes = job.bytes_of_dim[d];
       double one = job.group_seconds[g] / std::max(1, 2 * job.job.model.layers);
       double lead = (last - job.rank_compute[static_cast<std::size_t>(r)]) / std::max(1, 2 * job.job.model.layers);
@@ -375,7 +399,9 @@ void Jobs::tell_ops(JobRun& job, Instant end, bool complete, telemetry::Batch& o
         op.start = end - seconds(job.stalled_for + lead), op.end = op.start;
         // Groups that have no part in it finished this one and wait at the next (R7).
         bool waits = holds || has_hung;
-        op.state = r == job.hung_rank ? telemetry::OpState::kScheduled : waits ? telemetry::OpState::kStarted : telemetry::OpState::kCompleted;
+        op.state = r == job.hung_rank ? telemetry::OpState::kScheduled
+                   : waits            ? telemetry::OpState::kStarted
+                                      : telemetry::OpState::kCompleted;
         if (!waits) op.end = op.start + seconds(one);
       }
       out.ops.push_back(std::move(op));
@@ -384,12 +410,14 @@ void Jobs::tell_ops(JobRun& job, Instant end, bool complete, telemetry::Batch& o
 }
 
 void Jobs::die(JobRun& job, const std::string& why) {
-  state_.log(job.entity, event::kStepAborted, std::to_string(job.step), Severity::kFatal, fmt::format("step {} aborted: {}; last checkpoint is of step {}", job.step, why, job.saved_step));
+  state_.log(job.entity, event::kStepAborted, std::to_string(job.step), Severity::kFatal,
+             fmt::format("step {} aborted: {}; last checkpoint is of step {}", job.step, why, job.saved_step));
   job.phase = JobPhase::kDead;
   job.profile.reset();
 }
 
-void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_key, const std::function<Stall(const JobRun&)>& stall, telemetry::Batch& out) {
+void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_key, const std::function<Stall(const JobRun&)>& stall,
+                telemetry::Batch& out) {
   const Parameters& p = *state_.parameters;
   for (JobRun& job : jobs_)
     if (job.phase == JobPhase::kStarting && (job.phase_left -= dt) <= 0) {
@@ -405,18 +433,23 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
     int dead = -1;
     for (std::size_t r = 0; r < job.cards.size() && dead < 0; ++r) {
       const Card& c = state_.cards[static_cast<std::size_t>(job.cards[r])];
-      if (c.knobs.dead || c.knobs.gone || (c.node >= 0 && state_.nodes[static_cast<std::size_t>(c.node)].knobs.down)) dead = static_cast<int>(r);
+      if (c.knobs.dead || c.knobs.gone || (c.node >= 0 && state_.nodes[static_cast<std::size_t>(c.node)].knobs.down))
+        dead = static_cast<int>(r);
     }
     if (dead >= 0 || job.dying_for >= 0) {
-      if (job.dying_for < 0) job.dying_for = 0, job.phase_left = noise_.random().uniform(p.get("job.launcher_low_s"), p.get("job.launcher_high_s"));
+      if (job.dying_for < 0)
+        job.dying_for = 0, job.phase_left = noise_.random().uniform(p.get("job.launcher_low_s"), p.get("job.launcher_high_s"));
       job.dying_for += dt;
       if (!job.barked && job.dying_for >= 2) {
         job.barked = true;
         for (std::size_t r = 0; r < job.cards.size(); ++r) {
           const Card& c = state_.cards[static_cast<std::size_t>(job.cards[r])];
-          bool same_node = dead >= 0 && c.node == state_.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(dead)])].node && state_.nodes[static_cast<std::size_t>(c.node)].knobs.down;
+          bool same_node = dead >= 0 && c.node == state_.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(dead)])].node &&
+                           state_.nodes[static_cast<std::size_t>(c.node)].knobs.down;
           if (static_cast<int>(r) == dead || same_node || noise_.random().chance(0.3)) continue;  // some ranks print nothing
-          state_.log(state_.built.name(c.id), event::kWatchdog, std::to_string(r), Severity::kError, fmt::format("rank {}: NCCL WARN connection closed by remote peer, remote process exited or there was a network error", r));
+          state_.log(
+              state_.built.name(c.id), event::kWatchdog, std::to_string(r), Severity::kError,
+              fmt::format("rank {}: NCCL WARN connection closed by remote peer, remote process exited or there was a network error", r));
         }
       }
       if (job.dying_for >= job.phase_left) die(job, "a process of the job ended");
@@ -427,26 +460,32 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
     }
     Stall held = job.profile && !job.profile->runs ? Stall{true, {}, -1, job.profile->why} : stall(job);
     if (held.held) {
-      if (job.stalled_for == 0) job.phase = JobPhase::kStalled, job.trouble = held.why, job.stalled_groups = held.groups, job.hung_rank = held.hung_rank;
+      if (job.stalled_for == 0)
+        job.phase = JobPhase::kStalled, job.trouble = held.why, job.stalled_groups = held.groups, job.hung_rank = held.hung_rank;
       double before = job.stalled_for;
       job.stalled_for += dt;
       if (before < 3 && job.stalled_for >= 3) {
         for (std::size_t r = 0; r < job.launched.size(); ++r) job.launched[r] += static_cast<int>(r) != held.hung_rank;
       }
-      if ((before < 5 && job.stalled_for >= 5) || std::floor(before / 30) != std::floor(job.stalled_for / 30)) tell_ops(job, state_.now, false, out);
+      if ((before < 5 && job.stalled_for >= 5) || std::floor(before / 30) != std::floor(job.stalled_for / 30))
+        tell_ops(job, state_.now, false, out);
       double timeout = p.get("job.watchdog_s");
       if (!job.barked && job.stalled_for >= timeout) {
         job.barked = true;
         for (std::size_t r = 0; r < job.cards.size(); ++r) {
           if (static_cast<int>(r) == held.hung_rank || noise_.random().chance(0.2)) continue;
-          state_.log(state_.built.name(state_.cards[static_cast<std::size_t>(job.cards[r])].id), event::kWatchdog, std::to_string(r), Severity::kError,
-                     fmt::format("[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, Timeout(ms)={:.0f})", r, job.step * 2 * job.job.model.layers + 1, timeout * 1000));
+          state_.log(state_.built.name(state_.cards[static_cast<std::size_t>(job.cards[r])].id), event::kWatchdog, std::to_string(r),
+                     Severity::kError,
+                     fmt::format("[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={}, Timeout(ms)={:.0f})", r,
+                                 job.step * 2 * job.job.model.layers + 1, timeout * 1000));
         }
       }
       if (job.stalled_for >= timeout + 5) die(job, "collective timed out");
       continue;
     }
-    if (job.phase == JobPhase::kStalled) job.phase = JobPhase::kRunning, job.stalled_for = 0, job.stalled_groups.clear(), job.hung_rank = -1, job.trouble.clear(), job.barked = false;
+    if (job.phase == JobPhase::kStalled)
+      job.phase = JobPhase::kRunning, job.stalled_for = 0, job.stalled_groups.clear(), job.hung_rank = -1, job.trouble.clear(),
+      job.barked = false;
     if (!job.profile || !job.profile->runs) continue;
     double budget = dt, every = to_seconds(job.job.policy.checkpoint_every);
     job.since_save += dt;
@@ -469,7 +508,8 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
         out.samples.push_back({job.ids.save, at, took});
         finish_step(job, at, out);
         job.saved_step = job.step;
-        state_.log(job.entity, event::kCheckpoint, std::to_string(job.step), Severity::kInfo, fmt::format("saved checkpoint of step {} in {:.1f} s", job.step, took));
+        state_.log(job.entity, event::kCheckpoint, std::to_string(job.step), Severity::kInfo,
+                   fmt::format("saved checkpoint of step {} in {:.1f} s", job.step, took));
         job.left = 0;
         if (job.stop_after_save) {
           stop(job);

@@ -25,22 +25,22 @@ struct StepProfile {
   double step = 0, mfu = 0;
   std::vector<double> compute;
   std::vector<std::array<double, 5>> comm, wait;
-  std::vector<sim::LinkLoad> links;   // bytes of one step
-  std::string algorithms;             // as the library logs them
-  bool runs = false;                  // false: some rank has no route
+  std::vector<sim::LinkLoad> links;  // bytes of one step
+  std::string algorithms;            // as the library logs them
+  bool runs = false;                 // false: some rank has no route
   std::string why;
 };
 
 struct JobRun {
   workload::Job job;
-  std::string entity;                 // "job/NAME"
+  std::string entity;  // "job/NAME"
   JobPhase phase = JobPhase::kQueued;
-  double phase_left = 0;              // seconds of starting or saving
-  workload::Placement placement;      // where its ranks really are
-  std::vector<int> cards;             // by rank, into State::cards
+  double phase_left = 0;          // seconds of starting or saving
+  workload::Placement placement;  // where its ranks really are
+  std::vector<int> cards;         // by rank, into State::cards
   std::shared_ptr<const StepProfile> profile;
   workload::Dag dag;
-  double prefill = 0;                 // inference: seconds of a prompt batch per second of decode step
+  double prefill = 0;  // inference: seconds of a prompt batch per second of decode step
   std::int64_t step = 0, saved_step = 0;
   double since_save = 0, since_start = 0;
   int warm_up = 0;
@@ -49,18 +49,18 @@ struct JobRun {
   std::vector<double> rank_compute, rank_wait, group_seconds;
   // Trouble.
   double stalled_for = 0, dying_for = -1;
-  bool barked = false;                // watchdog lines printed
-  double last_ops = -1e9;             // when operation records were last told
-  double baseline = 0;                // usual step, for "slow"
+  bool barked = false;     // watchdog lines printed
+  double last_ops = -1e9;  // when operation records were last told
+  double baseline = 0;     // usual step, for "slow"
   int hung_rank = -1;
   bool stop_after_save = false;
   std::vector<int> stalled_groups;
   std::string trouble;
-  bool scattered = false;             // as started
+  bool scattered = false;  // as started
   // Which groups use a link: sorted by link.
   std::vector<std::pair<fabric::LinkId, int>> uses;
-  std::vector<bool> crossed;          // by group: its links carry foreign traffic
-  std::vector<double> launched;       // collectives by rank
+  std::vector<bool> crossed;     // by group: its links carry foreign traffic
+  std::vector<double> launched;  // collectives by rank
   // Own oddities (N2, N4).
   int bump_period = 0;
   double bump_size = 0;
@@ -80,7 +80,7 @@ class Jobs {
   Jobs(State& state, telemetry::SeriesTable& series, const Random& random, bool noise, Simulate simulate);
 
   Status add(const workload::Job& job);
-  JobRun* find(std::string_view entity);                 // "job/NAME" or NAME
+  JobRun* find(std::string_view entity);  // "job/NAME" or NAME
   std::vector<JobRun>& all() { return jobs_; }
   const std::vector<JobRun>& all() const { return jobs_; }
   // Scheduler's answers. `card_free` says whether a card may be used.
@@ -88,17 +88,18 @@ class Jobs {
   void stop(JobRun& job);
   void relaunch(JobRun& job, const fabric::Snapshot& real);  // by the launcher itself, from the last checkpoint, same cards
   bool can_save(const JobRun& job) const { return job.phase == JobPhase::kRunning; }
-  void save(JobRun& job, bool then_stop = false);        // begins a checkpoint after this step
-  int owner_of(int card) const;                          // job index, -1 when free
+  void save(JobRun& job, bool then_stop = false);  // begins a checkpoint after this step
+  int owner_of(int card) const;                    // job index, -1 when free
 
   // One tick: `stall(job, groups, why)` tells whether its traffic is held up. Appends what the framework reports.
   struct Stall {
     bool held = false;
-    std::vector<int> groups;   // that hold it; empty: all wait for data
+    std::vector<int> groups;  // that hold it; empty: all wait for data
     int hung_rank = -1;
     std::string why;
   };
-  void tick(double dt, const fabric::Snapshot& real, std::uint64_t network_key, const std::function<Stall(const JobRun&)>& stall, telemetry::Batch& out);
+  void tick(double dt, const fabric::Snapshot& real, std::uint64_t network_key, const std::function<Stall(const JobRun&)>& stall,
+            telemetry::Batch& out);
   // Bytes per second on each directed link by the collectives of running jobs.
   void add_traffic(std::vector<double>& directed) const;
   void emit_counters(Instant at, telemetry::Batch& out);  // exporter rate

@@ -14,7 +14,8 @@ double clock_for_power(double watts, double idle, double max, double load, doubl
 
 void step_physics(State& s, Noise& noise, double dt, double day_share) {
   const Parameters& p = *s.parameters;
-  const double alpha = p.get("card.power_exponent"), spin = p.get("card.spin_share"), throttle_at = p.get("card.throttle_c"), lowest = p.get("card.lowest_clock");
+  const double alpha = p.get("card.power_exponent"), spin = p.get("card.spin_share"), throttle_at = p.get("card.throttle_c"),
+               lowest = p.get("card.lowest_clock");
   const double tau_air = p.get("card.tau_air_s"), tau_liquid = p.get("card.tau_liquid_s"), sink = p.get("card.clock_per_c");
   const double day = p.get("node.day_swing_c") * std::sin(2 * std::numbers::pi * (day_share - 0.375));  // warmest in the afternoon (N11)
   for (Node& n : s.nodes) {
@@ -26,7 +27,8 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
     cdu.flow += (cdu.knobs.flow - cdu.flow) * (1 - std::exp(-dt / p.get("cdu.flow_tau_s")));
     cdu.heat_w = 0;
     for (int c : cdu.cards) cdu.heat_w += s.cards[static_cast<std::size_t>(c)].power;
-    double kg_per_s = std::max(cdu.flow_lpm * cdu.flow, 1.0) / 60 * p.get("cdu.kg_per_l"), rise = cdu.heat_w / (kg_per_s * p.get("cdu.heat_capacity"));
+    double kg_per_s = std::max(cdu.flow_lpm * cdu.flow, 1.0) / 60 * p.get("cdu.kg_per_l"),
+           rise = cdu.heat_w / (kg_per_s * p.get("cdu.heat_capacity"));
     double target = cdu.supply_c + cdu.knobs.supply + rise;
     cdu.return_c += (target - cdu.return_c) * (1 - std::exp(-dt / p.get("cdu.return_tau_s")));
   }
@@ -45,7 +47,8 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
         fixed += card.idle_w, dynamic += (card.max_w - card.idle_w) * load;
       }
     }
-    if (fixed + dynamic > rack.knobs.cap_w) rack_clock[r] = std::max(lowest, std::pow(std::clamp((rack.knobs.cap_w - fixed) / dynamic, 1e-3, 1.0), 1 / alpha));
+    if (fixed + dynamic > rack.knobs.cap_w)
+      rack_clock[r] = std::max(lowest, std::pow(std::clamp((rack.knobs.cap_w - fixed) / dynamic, 1e-3, 1.0), 1 / alpha));
   }
   for (Card& c : s.cards) {
     CardKnobs& k = c.knobs;
@@ -75,7 +78,8 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
     if (double f = clock_for_power(limit, c.idle_w, c.max_w, load, alpha); f < clock) clock = f, flags |= 0x4;
     if (k.clock < clock) clock = k.clock;
     if (k.capped && load > 0.05) flags |= 0x4;
-    if (c.rack >= 0 && rack_clock[static_cast<std::size_t>(c.rack)] < clock) clock = rack_clock[static_cast<std::size_t>(c.rack)], flags |= 0x4;
+    if (c.rack >= 0 && rack_clock[static_cast<std::size_t>(c.rack)] < clock)
+      clock = rack_clock[static_cast<std::size_t>(c.rack)], flags |= 0x4;
     if (k.brake) clock = std::min(clock, p.get("card.brake_clock")), flags |= 0x8 | 0x80;
     // Thermal: the clock that keeps the card at its limit, with the noise of a control loop.
     double settles = inlet + resistance * (c.idle_w + (c.max_w - c.idle_w) * load * std::pow(clock, alpha));
@@ -93,8 +97,11 @@ void step_physics(State& s, Noise& noise, double dt, double day_share) {
     double memory = c.temp + p.get("card.memory_over_core_c") * (0.3 + 0.7 * load);
     c.memory_temp = memory + (c.memory_temp - memory) * std::exp(-dt / (2 * tau));
     // What a job gets: clock, what a foreign process leaves, hidden slowness, host path.
-    c.speed = off ? 1 : std::max(0.02, std::pow(clock / (1 - sink * std::max(0.0, p.get(c.liquid ? "card.liquid_full_c" : "card.air_full_c") - p.get("card.reference_c"))), p.get("card.clock_to_speed")) *
-                                           (1 - k.stray) / k.slow);
+    c.speed = off ? 1
+                  : std::max(0.02, std::pow(clock / (1 - sink * std::max(0.0, p.get(c.liquid ? "card.liquid_full_c" : "card.air_full_c") -
+                                                                                  p.get("card.reference_c"))),
+                                            p.get("card.clock_to_speed")) *
+                                       (1 - k.stray) / k.slow);
     // A new simulation for every ripple would tell nothing: jobs feel the smoothed speed, and a jump at once.
     c.smooth += (c.speed - c.smooth) * (1 - std::exp(-dt / 8));
     if (std::abs(std::log(c.speed / c.told)) > 0.15) c.smooth = c.told = c.speed;

@@ -37,8 +37,8 @@ TEST(Physics, ClockForPowerInvertsThePowerCurve) {
     double watts = 70 + (700 - 70) * 0.8 * std::pow(f, 2.2);
     EXPECT_NEAR(clock_for_power(watts, 70, 700, 0.8, 2.2), f, 1e-9);
   }
-  EXPECT_EQ(clock_for_power(700, 70, 700, 0, 2.2), 1);      // nothing to do: no limit
-  EXPECT_EQ(clock_for_power(2000, 70, 700, 1, 2.2), 1);     // limit above what it draws
+  EXPECT_EQ(clock_for_power(700, 70, 700, 0, 2.2), 1);   // nothing to do: no limit
+  EXPECT_EQ(clock_for_power(2000, 70, 700, 1, 2.2), 1);  // limit above what it draws
 }
 
 // T(t) = T_end + (T0 - T_end) e^(-t/tau) for an idle card, whose power does not depend on its clock.
@@ -61,7 +61,7 @@ TEST(Physics, FullLoadSettlesAtTheOrdinaryTemperature) {
   b.run(3000, 1);
   const Card& c = b.state.cards[0];
   ASSERT_TRUE(c.liquid);
-  EXPECT_NEAR(c.power, 700, 8);           // H100 SXM at full load, no throttle
+  EXPECT_NEAR(c.power, 700, 8);  // H100 SXM at full load, no throttle
   EXPECT_NEAR(c.temp, 58, 4);
   EXPECT_EQ(c.throttle & 0xe8u, 0u);
   // Energy balance of the loop: heat = flow · density · capacity · rise.
@@ -95,15 +95,17 @@ TEST(Physics, RackCapIsMetByItsCardsAlike) {
   b.run(300, 1);
   Rack& rack = b.state.racks.at(0);
   ASSERT_EQ(rack.nodes.size(), 2u);
-  double cap = rack.power * 0.94 * 0.7;   // of what the supplies deliver
+  double cap = rack.power * 0.94 * 0.7;  // of what the supplies deliver
   for (int t = 0; t < 100; ++t) {
     b.state.reset_knobs();
     rack.knobs.cap_w = cap;
     step_physics(b.state, b.noise, 1, 0.5);
   }
   EXPECT_NEAR(rack.power * 0.94, cap, 0.01 * cap);
-  const Node &first = b.state.nodes[static_cast<std::size_t>(rack.nodes[0])], &second = b.state.nodes[static_cast<std::size_t>(rack.nodes[1])];
-  EXPECT_NEAR(b.state.cards[static_cast<std::size_t>(first.cards[0])].clock, b.state.cards[static_cast<std::size_t>(second.cards[7])].clock, 0.01);
+  const Node &first = b.state.nodes[static_cast<std::size_t>(rack.nodes[0])],
+             &second = b.state.nodes[static_cast<std::size_t>(rack.nodes[1])];
+  EXPECT_NEAR(b.state.cards[static_cast<std::size_t>(first.cards[0])].clock, b.state.cards[static_cast<std::size_t>(second.cards[7])].clock,
+              0.01);
   EXPECT_TRUE(b.state.cards[static_cast<std::size_t>(first.cards[0])].throttle & 0x4);
   EXPECT_GT(b.state.cards[31].speed, 0.98);  // another rack
 }

@@ -17,7 +17,8 @@ using fabric::LinkState;
 namespace action = heal::action;
 
 bool is_probe(std::string_view kind) {
-  return kind == action::kProbeLink || kind == action::kProbeCard || kind == action::kProbeNode || kind == action::kProbeCollective || kind == action::kProbeStorage;
+  return kind == action::kProbeLink || kind == action::kProbeCard || kind == action::kProbeNode || kind == action::kProbeCollective ||
+         kind == action::kProbeStorage;
 }
 
 double World::Impl::stress_speed(const Card& c) const {
@@ -36,7 +37,8 @@ double World::Impl::stress_speed(const Card& c) const {
   double clock = std::min(1.0, c.knobs.clock);
   if (c.knobs.limit > 0) clock = std::min(clock, clock_for_power(c.knobs.limit, c.idle_w, c.max_w, 1, alpha));
   if (c.knobs.brake) clock = std::min(clock, parameters.get("card.brake_clock"));
-  if (inlet + r * (c.idle_w + (c.max_w - c.idle_w) * std::pow(clock, alpha)) > at) clock = std::min(clock, clock_for_power((at - inlet) / r, c.idle_w, c.max_w, 1, alpha));
+  if (inlet + r * (c.idle_w + (c.max_w - c.idle_w) * std::pow(clock, alpha)) > at)
+    clock = std::min(clock, clock_for_power((at - inlet) / r, c.idle_w, c.max_w, 1, alpha));
   return std::pow(clock, parameters.get("card.clock_to_speed")) * (1 - c.knobs.stray) / c.knobs.slow / c.silicon;
 }
 
@@ -52,12 +54,15 @@ Json World::Impl::measure(const heal::Action& a) {
     const LinkKnobs& k = state.links[l.v];
     const Port &pa = state.ports[link.a.v], &pb = state.ports[link.b.v];
     bool down = k.state == LinkState::kDown || pa.knobs.dark || pb.knobs.dark;
-    bool moved = changed_at[l.v].ns() && state.now - changed_at[l.v] <= seconds(kProbeLinkSeconds);  // the carrier counter differs before and after
+    bool moved =
+        changed_at[l.v].ns() && state.now - changed_at[l.v] <= seconds(kProbeLinkSeconds);  // the carrier counter differs before and after
     double ratio = down || k.black_hole ? 0 : k.rate * (moved ? 0.6 : 1.0);
     // Loss on one side slows that direction; go-back-N makes little loss costly.
     auto sided = [&](const Port& receiver) { return std::max(0.0, ratio * (1 - std::min(0.9, receiver.knobs.crc / 200))); };
     double forward = near(sided(pb)), backward = near(sided(pa));
-    auto ber = [&](const Port& q) { return down ? 0.5 : std::min(0.5, std::pow(10, q.log_ber + (options.noise ? draw.normal(0, 0.08) : 0)) * q.knobs.ber); };
+    auto ber = [&](const Port& q) {
+      return down ? 0.5 : std::min(0.5, std::pow(10, q.log_ber + (options.noise ? draw.normal(0, 0.08) : 0)) * q.knobs.ber);
+    };
     double ba = ber(pa), bb = ber(pb);
     out["bandwidth_ratio"] = std::min(forward, backward), out["forward_ratio"] = forward, out["backward_ratio"] = backward;
     out["large_message_ok"] = !down && !k.black_hole;
@@ -79,12 +84,15 @@ Json World::Impl::measure(const heal::Action& a) {
       const Card& c = state.cards[static_cast<std::size_t>(i)];
       double speed = c.knobs.hung ? 0 : stress_speed(c);
       answering += speed > 0;
-      slowest = std::min(slowest, speed), lanes = std::min<double>(lanes, c.knobs.lanes), copy = std::min(copy, 1 / c.knobs.host_path), hottest = std::max(hottest, c.temp);
+      slowest = std::min(slowest, speed), lanes = std::min<double>(lanes, c.knobs.lanes), copy = std::min(copy, 1 / c.knobs.host_path),
+      hottest = std::max(hottest, c.temp);
       memory = memory && !c.remap_pending && c.knobs.sbe < 50, throttled = throttled || (c.throttle & 0xc8);
     }
     if (a.kind == action::kProbeCard) {
-      out["answers"] = answering > 0, out["gemm_ratio"] = near(slowest), out["memory_ok"] = memory && answering > 0, out["memory_ratio"] = near(answering > 0 ? 1.0 : 0.0);
-      out["temperature_c"] = std::round(hottest), out["throttled"] = throttled, out["pcie_lanes"] = lanes, out["host_copy_ratio"] = near(copy);
+      out["answers"] = answering > 0, out["gemm_ratio"] = near(slowest), out["memory_ok"] = memory && answering > 0,
+      out["memory_ratio"] = near(answering > 0 ? 1.0 : 0.0);
+      out["temperature_c"] = std::round(hottest), out["throttled"] = throttled, out["pcie_lanes"] = lanes,
+      out["host_copy_ratio"] = near(copy);
     } else {
       int n = state.built.device(*found).kind == DeviceKind::kNode ? state.index_of(*found) : state.node_of(*found);
       bool up = n >= 0 && !state.nodes[static_cast<std::size_t>(n)].knobs.down;
@@ -92,7 +100,8 @@ Json World::Impl::measure(const heal::Action& a) {
       double links = 1;
       for (int i : cards) {
         double have = 0, built = 0;
-        for (LinkId l : state.network_links(state.cards[static_cast<std::size_t>(i)].id)) built += 1, have += state.links[l.v].state == LinkState::kDown ? 0 : state.links[l.v].rate;
+        for (LinkId l : state.network_links(state.cards[static_cast<std::size_t>(i)].id))
+          built += 1, have += state.links[l.v].state == LinkState::kDown ? 0 : state.links[l.v].rate;
         if (built > 0) links = std::min(links, have / built);
       }
       out["answers"] = up, out["cards"] = answering, out["gemm_ratio"] = up ? near(slowest) : 0.0, out["memory_ok"] = memory && up;
@@ -108,7 +117,8 @@ Json World::Impl::measure(const heal::Action& a) {
         if (auto d = state.built.find_device(c.get<std::string>())) cards.push_back(*d);
     std::string name = p.value("kind", std::string("all-reduce"));
     workload::Collective kind = workload::Collective::kAllReduce;
-    for (auto k : {workload::Collective::kAllReduce, workload::Collective::kAllGather, workload::Collective::kReduceScatter, workload::Collective::kAllToAll, workload::Collective::kBroadcast})
+    for (auto k : {workload::Collective::kAllReduce, workload::Collective::kAllGather, workload::Collective::kReduceScatter,
+                   workload::Collective::kAllToAll, workload::Collective::kBroadcast})
       if (workload::collective_name(k) == name) kind = k;
     Bytes bytes(p.value("bytes", std::int64_t{256} << 20));
     auto now = sim::run_collective(real, cards, kind, bytes), usual = sim::run_collective(state.built, cards, kind, bytes);
@@ -131,8 +141,10 @@ Json World::Impl::measure(const heal::Action& a) {
     out["seconds"] = good ? near(now->time.value() * factor) : 0.0;
   } else if (a.kind == action::kProbeStorage) {
     double read = 0, write = 0, latency = 0;
-    for (const Storage& s : state.storages) read = std::max(read, s.knobs.read), write = std::max(write, s.knobs.write), latency = std::max(latency, s.knobs.latency);
-    out["read_ratio"] = read > 0 ? near(1 / read) : 0.0, out["write_ratio"] = write > 0 ? near(1 / write) : 0.0, out["latency_s"] = near(parameters.get("storage.latency_s") * latency);
+    for (const Storage& s : state.storages)
+      read = std::max(read, s.knobs.read), write = std::max(write, s.knobs.write), latency = std::max(latency, s.knobs.latency);
+    out["read_ratio"] = read > 0 ? near(1 / read) : 0.0, out["write_ratio"] = write > 0 ? near(1 / write) : 0.0,
+    out["latency_s"] = near(parameters.get("storage.latency_s") * latency);
   }
   return out;
 }

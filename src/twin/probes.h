@@ -14,7 +14,8 @@
 
 namespace weft::twin {
 
-inline constexpr double kProbeLinkSeconds = 8, kProbeCardSeconds = 15, kProbeNodeSeconds = 40, kProbeCollectiveSeconds = 8, kProbeStorageSeconds = 10;
+inline constexpr double kProbeLinkSeconds = 8, kProbeCardSeconds = 15, kProbeNodeSeconds = 40, kProbeCollectiveSeconds = 8,
+                        kProbeStorageSeconds = 10;
 bool is_probe(std::string_view action_kind);
 
 }  // namespace weft::twin

@@ -18,26 +18,33 @@
 namespace weft::twin {
 namespace {
 
-Json error_json(const Error& e) { return Json{{"error", {{"kind", std::string(kind_name(e.kind))}, {"message", e.message}, {"place", e.place}}}}; }
+Json error_json(const Error& e) {
+  return Json{{"error", {{"kind", std::string(kind_name(e.kind))}, {"message", e.message}, {"place", e.place}}}};
+}
 Error error_of(const Json& j) {
   Error e{ErrorKind::kInternal, j.value("message", ""), j.value("place", "")};
   std::string kind = j.value("kind", "");
-  for (auto k : {ErrorKind::kInvalid, ErrorKind::kNotFound, ErrorKind::kConflict, ErrorKind::kDenied, ErrorKind::kUnavailable, ErrorKind::kCorrupt, ErrorKind::kInternal})
+  for (auto k : {ErrorKind::kInvalid, ErrorKind::kNotFound, ErrorKind::kConflict, ErrorKind::kDenied, ErrorKind::kUnavailable,
+                 ErrorKind::kCorrupt, ErrorKind::kInternal})
     if (kind_name(k) == kind) e.kind = k;
   return e;
 }
 
 Json batch_json(const telemetry::Batch& b, const telemetry::SeriesTable& series, std::size_t known) {
-  Json out = Json::object(), names = Json::array(), samples = Json::array(), facts = Json::array(), events = Json::array(), ops = Json::array();
+  Json out = Json::object(), names = Json::array(), samples = Json::array(), facts = Json::array(), events = Json::array(),
+       ops = Json::array();
   for (std::size_t i = known; i < series.size(); ++i) {
     telemetry::SeriesId id{static_cast<std::uint32_t>(i)};
-    names.push_back({std::string(series.metric(id)), std::string(series.entity(id)), std::string(series.labels(id)), static_cast<int>(series.kind(id))});
+    names.push_back({std::string(series.metric(id)), std::string(series.entity(id)), std::string(series.labels(id)),
+                     static_cast<int>(series.kind(id))});
   }
   for (const auto& s : b.samples) samples.push_back(s.series.v), samples.push_back(s.at.ns()), samples.push_back(s.value);
   for (const auto& f : b.facts) facts.push_back({f.at.ns(), f.entity, f.key, f.value, f.origin});
   for (const auto& e : b.events) events.push_back({e.at.ns(), e.entity, e.kind, e.code, static_cast<int>(e.severity), e.text, e.origin});
-  for (const auto& o : b.ops) ops.push_back({o.job, o.group, o.kind, o.sequence, o.rank, static_cast<int>(o.state), o.start.ns(), o.end.ns(), o.bytes.value()});
-  out["series"] = std::move(names), out["samples"] = std::move(samples), out["facts"] = std::move(facts), out["events"] = std::move(events), out["ops"] = std::move(ops);
+  for (const auto& o : b.ops)
+    ops.push_back({o.job, o.group, o.kind, o.sequence, o.rank, static_cast<int>(o.state), o.start.ns(), o.end.ns(), o.bytes.value()});
+  out["series"] = std::move(names), out["samples"] = std::move(samples), out["facts"] = std::move(facts), out["events"] = std::move(events),
+  out["ops"] = std::move(ops);
   return out;
 }
 
@@ -49,10 +56,13 @@ struct Server {
 
   Json answer(const std::string& line) {
     auto parsed = parse_json(line, "request");
-    if (!parsed || !parsed->is_object()) return error_json(parsed ? Error{ErrorKind::kInvalid, "a request is a JSON object", ""} : parsed.error());
+    if (!parsed || !parsed->is_object())
+      return error_json(parsed ? Error{ErrorKind::kInvalid, "a request is a JSON object", ""} : parsed.error());
     const Json& q = *parsed;
     std::string op = q.contains("op") && q["op"].is_string() ? q["op"].get<std::string>() : "";
-    auto whole = [&](const char* key) -> std::int64_t { return q.contains(key) && q[key].is_number_integer() ? q[key].get<std::int64_t>() : 0; };
+    auto whole = [&](const char* key) -> std::int64_t {
+      return q.contains(key) && q[key].is_number_integer() ? q[key].get<std::int64_t>() : 0;
+    };
     if (op == "hello") return {{"now", world.now().ns()}, {"site", site}};
     if (op == "wait") {
       world.wait_until(Instant(whole("until")));
@@ -89,7 +99,8 @@ struct Server {
 
 }  // namespace
 
-Status serve(World& world, const telemetry::SeriesTable& series, const std::string& site, const std::string& path, const std::string& effects, const std::atomic<bool>* stop) {
+Status serve(World& world, const telemetry::SeriesTable& series, const std::string& site, const std::string& path,
+             const std::string& effects, const std::atomic<bool>* stop) {
   WEFT_ASSIGN(Socket listener, Socket::listen(path));
   int log = -1;
   bool log_failed = false;
@@ -97,7 +108,8 @@ Status serve(World& world, const telemetry::SeriesTable& series, const std::stri
     log = ::open(effects.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (log < 0) return fail(ErrorKind::kUnavailable, fmt::format("cannot write the log of effects: {}", std::strerror(errno)), effects);
     world.on_effect([log, &log_failed](const Effect& e) {
-      std::string line = Json{{"at", e.at.ns()}, {"id", e.action_id}, {"kind", e.kind}, {"target", e.target}, {"succeeded", e.succeeded}}.dump() + "\n";
+      std::string line =
+          Json{{"at", e.at.ns()}, {"id", e.action_id}, {"kind", e.kind}, {"target", e.target}, {"succeeded", e.succeeded}}.dump() + "\n";
       for (std::size_t done = 0; done < line.size();) {
         ssize_t n = ::write(log, line.data() + done, line.size() - done);
         if (n < 0 && errno == EINTR) continue;
@@ -186,16 +198,21 @@ Status Remote::poll(Instant until, telemetry::Batch& into) {
   WEFT_ASSIGN(Json answer, impl_->ask({{"op", "poll"}, {"until", until.ns()}, {"series", impl_->ids.size()}}));
   try {
     for (const Json& s : answer.at("series"))
-      impl_->ids.push_back(impl_->series.intern(s.at(0).get_ref<const std::string&>(), s.at(1).get_ref<const std::string&>(), s.at(2).get_ref<const std::string&>(),
+      impl_->ids.push_back(impl_->series.intern(s.at(0).get_ref<const std::string&>(), s.at(1).get_ref<const std::string&>(),
+                                                s.at(2).get_ref<const std::string&>(),
                                                 static_cast<telemetry::MetricKind>(s.at(3).get<int>())));
     const Json& samples = answer.at("samples");
     for (std::size_t i = 0; i + 2 < samples.size(); i += 3)
-      into.samples.push_back({impl_->ids.at(samples[i].get<std::size_t>()), Instant(samples[i + 1].get<std::int64_t>()), samples[i + 2].is_null() ? std::nan("") : samples[i + 2].get<double>()});
-    for (const Json& f : answer.at("facts")) into.facts.push_back({Instant(f.at(0).get<std::int64_t>()), f.at(1), f.at(2), f.at(3), f.at(4)});
+      into.samples.push_back({impl_->ids.at(samples[i].get<std::size_t>()), Instant(samples[i + 1].get<std::int64_t>()),
+                              samples[i + 2].is_null() ? std::nan("") : samples[i + 2].get<double>()});
+    for (const Json& f : answer.at("facts"))
+      into.facts.push_back({Instant(f.at(0).get<std::int64_t>()), f.at(1), f.at(2), f.at(3), f.at(4)});
     for (const Json& e : answer.at("events"))
-      into.events.push_back({Instant(e.at(0).get<std::int64_t>()), e.at(1), e.at(2), e.at(3), static_cast<telemetry::Severity>(e.at(4).get<int>()), e.at(5), e.at(6)});
+      into.events.push_back({Instant(e.at(0).get<std::int64_t>()), e.at(1), e.at(2), e.at(3),
+                             static_cast<telemetry::Severity>(e.at(4).get<int>()), e.at(5), e.at(6)});
     for (const Json& o : answer.at("ops"))
-      into.ops.push_back({o.at(0), o.at(1), o.at(2), o.at(3), o.at(4), static_cast<telemetry::OpState>(o.at(5).get<int>()), Instant(o.at(6).get<std::int64_t>()), Instant(o.at(7).get<std::int64_t>()), Bytes(o.at(8).get<std::int64_t>())});
+      into.ops.push_back({o.at(0), o.at(1), o.at(2), o.at(3), o.at(4), static_cast<telemetry::OpState>(o.at(5).get<int>()),
+                          Instant(o.at(6).get<std::int64_t>()), Instant(o.at(7).get<std::int64_t>()), Bytes(o.at(8).get<std::int64_t>())});
   } catch (const std::exception& e) {
     return fail(ErrorKind::kCorrupt, std::string("the twin's answer makes no sense: ") + e.what(), impl_->path);
   }
@@ -203,7 +220,8 @@ Status Remote::poll(Instant until, telemetry::Batch& into) {
 }
 
 Status Remote::start(const heal::Action& a) {
-  auto answer = impl_->ask({{"op", "start"}, {"action", {{"id", a.id}, {"kind", a.kind}, {"target", a.target}, {"parameters", a.parameters.get()}}}});
+  auto answer =
+      impl_->ask({{"op", "start"}, {"action", {{"id", a.id}, {"kind", a.kind}, {"target", a.target}, {"parameters", a.parameters.get()}}}});
   if (!answer) return std::unexpected(answer.error());
   return {};
 }

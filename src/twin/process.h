@@ -24,8 +24,8 @@ namespace weft::twin {
 
 // Serves until shutdown is asked for or `stop` becomes true (looked at five times a second). `effects`: path of the log, "" for none. Each
 // line: {"at":NS,"id","kind","target","succeeded"}. Errors: the socket or the file cannot be made.
-Status serve(World& world, const telemetry::SeriesTable& series, const std::string& site, const std::string& socket_path, const std::string& effects,
-             const std::atomic<bool>* stop = nullptr);
+Status serve(World& world, const telemetry::SeriesTable& series, const std::string& site, const std::string& socket_path,
+             const std::string& effects, const std::atomic<bool>* stop = nullptr);
 
 class Remote : public Clock, public telemetry::Source, public control::Actuator {
  public:

@@ -85,7 +85,9 @@ struct Scene {
     return cards;
   }
   void start_jobs() {
-    for (int j = 0; j < 2; ++j) EXPECT_EQ(act(heal::action::kJobStart, j ? "job/beta" : "job/alpha", {{"cards", cards_of(j)}, {"resume", false}}).state, control::ActionState::kDone);
+    for (int j = 0; j < 2; ++j)
+      EXPECT_EQ(act(heal::action::kJobStart, j ? "job/beta" : "job/alpha", {{"cards", cards_of(j)}, {"resume", false}}).state,
+                control::ActionState::kDone);
   }
   double at(Instant t) const { return to_seconds(t - options.start); }
   double clock() const { return at(world->now()); }

@@ -17,11 +17,14 @@ constexpr std::size_t kMaxLine = std::size_t{256} << 20;
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un a{};
   a.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof a.sun_path) return fail(ErrorKind::kInvalid, fmt::format("socket path must have 1 to {} bytes", sizeof a.sun_path - 1), path);
+  if (path.empty() || path.size() >= sizeof a.sun_path)
+    return fail(ErrorKind::kInvalid, fmt::format("socket path must have 1 to {} bytes", sizeof a.sun_path - 1), path);
   std::memcpy(a.sun_path, path.c_str(), path.size() + 1);
   return a;
 }
-std::unexpected<Error> failed(const char* what, const std::string& path) { return fail(ErrorKind::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno)), path); }
+std::unexpected<Error> failed(const char* what, const std::string& path) {
+  return fail(ErrorKind::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno)), path);
+}
 
 }  // namespace
 
@@ -38,7 +41,8 @@ Result<Socket> Socket::listen(const std::string& path) {
   if (connect(path)) return fail(ErrorKind::kConflict, "somebody already serves there; choose another path or end it", path);
   ::unlink(path.c_str());
   Socket s(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (s.fd_ < 0 || ::bind(s.fd_, reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::listen(s.fd_, 8) != 0) return failed("cannot listen", path);
+  if (s.fd_ < 0 || ::bind(s.fd_, reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::listen(s.fd_, 8) != 0)
+    return failed("cannot listen", path);
   return s;
 }
 Result<Socket> Socket::connect(const std::string& path) {

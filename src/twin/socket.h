@@ -15,7 +15,7 @@ class Socket {
   Socket& operator=(Socket&& other) noexcept;
   ~Socket();
 
-  static Result<Socket> listen(const std::string& path);   // replaces a stale socket file, refuses a living one
+  static Result<Socket> listen(const std::string& path);  // replaces a stale socket file, refuses a living one
   static Result<Socket> connect(const std::string& path);
   Result<Socket> accept();
   int fd() const { return fd_; }
@@ -23,7 +23,7 @@ class Socket {
   bool fill();
   // Takes one whole line out of the buffer, without its end.
   bool take_line(std::string& line);
-  Result<std::string> read_line();                          // waits
+  Result<std::string> read_line();  // waits
   Status write_line(const std::string& line);
 
  private:

@@ -43,7 +43,8 @@ std::vector<LinkId> State::network_links(DeviceId d) const {
   return out;
 }
 
-State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& random, bool noise) : parameters(&p), built(std::move(snapshot)) {
+State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& random, bool noise)
+    : parameters(&p), built(std::move(snapshot)) {
   Random spread = random.fork("spread");
   auto vary = [&](double deviation) { return noise ? spread.normal(0, deviation) : 0.0; };
   index_.assign(built.device_count(), -1);
@@ -114,8 +115,10 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
       if (DeviceId r = built.container(cdu.id, DeviceKind::kRack); r.ok()) roots.push_back(r);
     for (std::size_t c = 0; c < cards.size(); ++c) {
       bool fed = false;
-      for (DeviceId at = cards[c].id; at.ok() && !fed; at = built.device(at).parent) fed = std::find(roots.begin(), roots.end(), at) != roots.end();
-      if (!fed && cards[c].rack >= 0) fed = std::find(roots.begin(), roots.end(), racks[static_cast<std::size_t>(cards[c].rack)].id) != roots.end();
+      for (DeviceId at = cards[c].id; at.ok() && !fed; at = built.device(at).parent)
+        fed = std::find(roots.begin(), roots.end(), at) != roots.end();
+      if (!fed && cards[c].rack >= 0)
+        fed = std::find(roots.begin(), roots.end(), racks[static_cast<std::size_t>(cards[c].rack)].id) != roots.end();
       if (roots.empty()) fed = cards[c].liquid && c % cdus.size() == i;
       if (!fed || cards[c].cdu >= 0) continue;
       // A card on a coolant loop is liquid-cooled, whatever its model's usual cooling.
@@ -130,7 +133,8 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
   }
   // So that full power settles at the ordinary temperature of its cooling (a loop's mean is a few degrees above its supply).
   for (Card& c : cards)
-    c.resistance = (c.liquid ? p.get("card.liquid_full_c") - p.get("cdu.supply_c") - 4 : p.get("card.air_full_c") - p.get("node.inlet_c")) / c.max_w;
+    c.resistance =
+        (c.liquid ? p.get("card.liquid_full_c") - p.get("cdu.supply_c") - 4 : p.get("card.air_full_c") - p.get("node.inlet_c")) / c.max_w;
   ports.resize(built.port_count());
   for (std::uint32_t i = 0; i < built.port_count(); ++i) {
     Port& port = ports[i];
@@ -143,9 +147,11 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
     port.exports = link.networks & kWires;
     if (!port.exports) continue;
     port.ethernet = ethernet(q.link);
-    port.optical = link.medium == fabric::Medium::kOptical || link.medium == fabric::Medium::kAoc || (link.medium == fabric::Medium::kUnknown && port.ethernet);
+    port.optical = link.medium == fabric::Medium::kOptical || link.medium == fabric::Medium::kAoc ||
+                   (link.medium == fabric::Medium::kUnknown && port.ethernet);
     // Three decades between healthy ports of one box (N12).
-    port.log_ber = noise ? spread.uniform(p.get("port.log_ber_low"), p.get("port.log_ber_high")) : (p.get("port.log_ber_low") + p.get("port.log_ber_high")) / 2;
+    port.log_ber = noise ? spread.uniform(p.get("port.log_ber_low"), p.get("port.log_ber_high"))
+                         : (p.get("port.log_ber_low") + p.get("port.log_ber_high")) / 2;
     port.rx_dbm = p.get("port.rx_dbm") + vary(0.5), port.tx_dbm = p.get("port.tx_dbm") + vary(0.4);
     port.bias_ma = p.get("port.bias_ma") + vary(0.5), port.temp_c = p.get("port.module_c") + vary(2);
     // Since-boot totals, and the residue of link bring-up (N14).
@@ -163,8 +169,10 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
     n.byte_ceiling = spread.chance(0.3);
     n.downed = static_cast<double>(spread.integer(1, 6));
     n.tx = std::floor(spread.uniform(1e10, 1e15)), n.rx = std::floor(spread.uniform(1e10, 1e15));
-    n.wait = std::floor(spread.uniform(0, 1e9)), n.cnp_sent = static_cast<double>(spread.integer(0, 100000)), n.cnp_handled = static_cast<double>(spread.integer(0, 100000));
-    n.marked = n.cnp_sent, n.oos = static_cast<double>(spread.integer(0, 20)), n.prio3 = n.tx, n.prio0 = std::floor(spread.uniform(1e8, 1e10));
+    n.wait = std::floor(spread.uniform(0, 1e9)), n.cnp_sent = static_cast<double>(spread.integer(0, 100000)),
+    n.cnp_handled = static_cast<double>(spread.integer(0, 100000));
+    n.marked = n.cnp_sent, n.oos = static_cast<double>(spread.integer(0, 20)), n.prio3 = n.tx,
+    n.prio0 = std::floor(spread.uniform(1e8, 1e10));
     if (n.node >= 0) nodes[static_cast<std::size_t>(n.node)].nics.push_back(static_cast<int>(nics.size()));
     nics.push_back(n);
   });

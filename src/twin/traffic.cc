@@ -21,7 +21,8 @@ Traffic::Traffic(State& state) : state_(state), rates_(state.built.link_count() 
         if (s.link(l).networks & fabric::bit(Network::kStorage) && !s.link(l).spare) own_links_[n].push_back(l);
       }
     if (state.storages.empty() || state.nodes[n].cards.empty()) continue;
-    const fabric::Route& r = routes.between(state.cards[static_cast<std::size_t>(state.nodes[n].cards[0])].id, state.storages[0].id, Network::kStorage);
+    const fabric::Route& r =
+        routes.between(state.cards[static_cast<std::size_t>(state.nodes[n].cards[0])].id, state.storages[0].id, Network::kStorage);
     for (const fabric::RouteHop& hop : r.hops) to_storage_[n].push_back({hop.link, hop.share});
   }
 }
@@ -59,7 +60,9 @@ void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise,
     if (!job.active() && job.phase != JobPhase::kStarting) continue;
     double read = 0, write = 0;
     if (job.phase == JobPhase::kRunning && job.step_seconds > 0)
-      read = std::max(static_cast<double>(job.job.dataset_per_step.value()), p.get("job.data_bytes_per_rank") * static_cast<double>(job.cards.size())) / job.step_seconds;
+      read = std::max(static_cast<double>(job.job.dataset_per_step.value()),
+                      p.get("job.data_bytes_per_rank") * static_cast<double>(job.cards.size())) /
+             job.step_seconds;
     double model_bytes = static_cast<double>(job.job.model.parameters()) * p.get("job.checkpoint_bytes_per_parameter");
     if (job.phase == JobPhase::kStarting) read = model_bytes / 30;
     if (job.phase == JobPhase::kSaving) write = model_bytes / std::max(job.save_seconds, 0.1);
@@ -89,7 +92,8 @@ void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise,
     if (!a.exports) continue;
     double rate = real.effective_rate(LinkId{l}).value() / 8;
     double phase = 1 + 0.08 * noise.normal();  // compute and exchange phases do not divide a second evenly (N15)
-    double forward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l] * phase)) : 0, backward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l + 1] * phase)) : 0;
+    double forward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l] * phase)) : 0,
+           backward = rate > 0 ? std::min(rate, std::max(0.0, rates_[2 * l + 1] * phase)) : 0;
     double foreign = state_.links[l].foreign * link.rate.value() / 8;
     forward += foreign, backward += foreign;
     if (a.ethernet && rate > 0) forward += p.get("port.background_bps"), backward += p.get("port.background_bps");
@@ -107,7 +111,9 @@ void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise,
         q.pfc_rx += (p.get("port.pauses_at_full") * use * use * burst + q.knobs.pfc_rx) * dt;
       }
       const fabric::Port& built = state_.built.port(q.id);
-      if (int c = state_.built.device(built.device).kind == fabric::DeviceKind::kCard ? state_.card_of(built.device) : -1; c >= 0 && state_.scale_up(LinkId{l})) card_bytes_[static_cast<std::size_t>(c)] += tx + rx;
+      if (int c = state_.built.device(built.device).kind == fabric::DeviceKind::kCard ? state_.card_of(built.device) : -1;
+          c >= 0 && state_.scale_up(LinkId{l}))
+        card_bytes_[static_cast<std::size_t>(c)] += tx + rx;
     };
     end(a, forward, backward), end(b, backward, forward);
   }
@@ -117,7 +123,8 @@ void Traffic::step(const Jobs& jobs, const fabric::Snapshot& real, Noise& noise,
       const Port& port = state_.ports[static_cast<std::size_t>(q)];
       LinkId l = state_.built.port(port.id).link;
       bool forward = state_.built.link(l).a == port.id;
-      double rate = std::max(1.0, state_.built.link(l).rate.value() / 8), out = rates_[2 * l.v + (forward ? 0 : 1)], in = rates_[2 * l.v + (forward ? 1 : 0)];
+      double rate = std::max(1.0, state_.built.link(l).rate.value() / 8), out = rates_[2 * l.v + (forward ? 0 : 1)],
+             in = rates_[2 * l.v + (forward ? 1 : 0)];
       tx += out, rx += in;
       double into = in / rate;
       marked += p.get("port.marks_at_full") * into * into * std::max(0.0, 1 + 0.5 * noise.normal());

@@ -30,8 +30,14 @@ Parameters must_load() {
 }  // namespace
 
 World::Impl::Impl(fabric::Snapshot snapshot, telemetry::SeriesTable& table, const WorldOptions& o, Parameters p)
-    : options(o), parameters(std::move(p)), random(o.seed), state(std::move(snapshot), parameters, random, o.noise), series(table),
-      noise(random.fork("world"), o.noise), emit(state, table), traffic(state),
+    : options(o),
+      parameters(std::move(p)),
+      random(o.seed),
+      state(std::move(snapshot), parameters, random, o.noise),
+      series(table),
+      noise(random.fork("world"), o.noise),
+      emit(state, table),
+      traffic(state),
       jobs(state, table, random, o.noise,
            [](const fabric::Snapshot& s, const std::vector<sim::JobInput>& inputs) {
              sim::RunOptions run;
@@ -114,7 +120,8 @@ void World::Impl::tick() {
     Run& run = runs.at(pending[i]);
     // A stop that saves first waits for the save, for ten minutes at most.
     if (run.due <= state.now && run.action.kind == heal::action::kJobStop)
-      if (JobRun* job = jobs.find(run.action.target); job && job->stop_after_save && (job->phase == JobPhase::kRunning || job->phase == JobPhase::kSaving) && run.waited < 600)
+      if (JobRun* job = jobs.find(run.action.target);
+          job && job->stop_after_save && (job->phase == JobPhase::kRunning || job->phase == JobPhase::kSaving) && run.waited < 600)
         run.waited += dt, run.due = state.now + options.sample_every;
     if (run.due > state.now) {
       ++i;
@@ -133,15 +140,18 @@ void World::Impl::tick() {
       Card& c = state.cards[static_cast<std::size_t>(job.cards[r])];
       c.used = true;
       if (job.phase == JobPhase::kRunning && job.step_seconds > 0 && r < job.rank_compute.size())
-        c.busy = std::min(1.0, job.rank_compute[r] / job.step_seconds), c.wait = std::clamp(1 - c.busy - job.data / job.step_seconds, 0.0, 1.0);
+        c.busy = std::min(1.0, job.rank_compute[r] / job.step_seconds),
+        c.wait = std::clamp(1 - c.busy - job.data / job.step_seconds, 0.0, 1.0);
       else if (job.phase == JobPhase::kStalled) c.wait = 1;
     }
   }
   for (const JobRun& job : jobs.all())
-    if (job.phase == JobPhase::kStalled && job.hung_rank >= 0) state.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(job.hung_rank)])].wait = 0;
+    if (job.phase == JobPhase::kStalled && job.hung_rank >= 0)
+      state.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(job.hung_rank)])].wait = 0;
   double day = std::fmod(static_cast<double>(state.now.ns() / 1'000'000'000), 86400.0) / 86400;
   step_physics(state, noise, dt, day);
-  jobs.tick(dt, real, network_key, [this](const JobRun& j) { return stall(j); }, batch);
+  jobs.tick(
+      dt, real, network_key, [this](const JobRun& j) { return stall(j); }, batch);
   for (const JobRun& job : jobs.all())
     if (job.phase == JobPhase::kSaving)
       for (int c : job.cards) {
@@ -160,7 +170,8 @@ void World::Impl::tick() {
 void World::Impl::drain_lines() {
   for (const auto& [entity, key] : state.changed_facts) batch.facts.push_back({state.now, entity, key, state.fact(entity, key), "twin"});
   state.changed_facts.clear();
-  for (LogLine& l : state.lines) batch.events.push_back({state.now, std::move(l.entity), std::move(l.kind), std::move(l.code), l.severity, std::move(l.text), "twin"});
+  for (LogLine& l : state.lines)
+    batch.events.push_back({state.now, std::move(l.entity), std::move(l.kind), std::move(l.code), l.severity, std::move(l.text), "twin"});
   state.lines.clear();
 }
 
@@ -183,7 +194,8 @@ void World::Impl::apply_faults(double dt) {
     }
     for (int i : n.nics) {
       Nic& nic = state.nics[static_cast<std::size_t>(i)];
-      nic.downed = 1, nic.tx = nic.rx = nic.rx_errors = nic.discards = nic.wait = nic.oos = nic.timeouts = nic.cnp_sent = nic.cnp_handled = nic.marked = nic.tx_pause = nic.rx_pause = nic.prio0 = nic.prio3 = 0;
+      nic.downed = 1, nic.tx = nic.rx = nic.rx_errors = nic.discards = nic.wait = nic.oos = nic.timeouts = nic.cnp_sent = nic.cnp_handled =
+                          nic.marked = nic.tx_pause = nic.rx_pause = nic.prio0 = nic.prio3 = 0;
     }
     at = rebooting.erase(at);
   }
@@ -265,7 +277,9 @@ void World::Impl::crowd(JobRun& job, double share) {
       if (lk.foreign > 0) continue;
       lk.foreign = share;
       const fabric::Link& link = state.built.link(l);
-      for (fabric::PortId q : {link.a, link.b}) state.ports[q.v].knobs.ecn += 2000 * share, state.ports[q.v].knobs.queue += 2e6 * share, state.ports[q.v].knobs.pfc_tx += 100 * share;
+      for (fabric::PortId q : {link.a, link.b})
+        state.ports[q.v].knobs.ecn += 2000 * share, state.ports[q.v].knobs.queue += 2e6 * share,
+            state.ports[q.v].knobs.pfc_tx += 100 * share;
     }
     if (any) return;
   }
@@ -288,19 +302,26 @@ void World::Impl::compose() {
           if (!port.exports || port.knobs.dark) continue;
           DeviceId d = state.built.port(q).device;
           if (port.node >= 0 && state.nodes[static_cast<std::size_t>(port.node)].knobs.down) continue;
-          state.log(state.built.name(q), down ? event::kLinkDown : event::kLinkUp, "", down ? Severity::kError : Severity::kInfo, down ? "port state changed: link down" : "port state changed: link up");
+          state.log(state.built.name(q), down ? event::kLinkDown : event::kLinkUp, "", down ? Severity::kError : Severity::kInfo,
+                    down ? "port state changed: link down" : "port state changed: link up");
           if (down && state.built.device(d).kind == DeviceKind::kNic) state.nics[static_cast<std::size_t>(state.index_of(d))].downed += 1;
         }
         down_since[l] = down ? state.now : Instant();
       }
       last_state[l] = k.state;
     }
-    fabric::LinkHealth h{k.state == LinkState::kDown ? LinkState::kDown : k.rate < 0.999 ? LinkState::kDegraded : LinkState::kUp, k.state == LinkState::kDown ? 1.0 : k.rate, k.latency_ns, state.in_service[l]};
+    fabric::LinkHealth h{k.state == LinkState::kDown ? LinkState::kDown
+                         : k.rate < 0.999            ? LinkState::kDegraded
+                                                     : LinkState::kUp,
+                         k.state == LinkState::kDown ? 1.0 : k.rate, k.latency_ns, state.in_service[l]};
     // Ids are stable and the overlay holds what differs from the default of each link.
     fabric::LinkHealth usual{};
     usual.in_service = !state.built.link(LinkId{l}).spare;
     if (h != usual || state.built.health(LinkId{l}) != usual) links.emplace_back(LinkId{l}, h);
-    if (h != usual) key = mix(key ^ mix(l * 8ULL + static_cast<std::uint64_t>(h.state) * 2 + h.in_service) ^ static_cast<std::uint64_t>(std::lround(h.rate_factor * 200)) * 77777 ^ static_cast<std::uint64_t>(std::lround(h.extra_latency_ns)) * 999);
+    if (h != usual)
+      key = mix(key ^ mix(l * 8ULL + static_cast<std::uint64_t>(h.state) * 2 + h.in_service) ^
+                static_cast<std::uint64_t>(std::lround(h.rate_factor * 200)) * 77777 ^
+                static_cast<std::uint64_t>(std::lround(h.extra_latency_ns)) * 999);
   }
   auto health = [&](DeviceId d, fabric::DeviceHealth h) {
     if (auto at = cordons.find(d); at != cordons.end()) h.cordoned = true, h.owner = at->second.owner, h.reason = at->second.reason;
@@ -317,7 +338,8 @@ void World::Impl::compose() {
   for (const auto& [d, hold] : cordons)
     if (DeviceKind k = state.built.device(d).kind; k != DeviceKind::kCard && k != DeviceKind::kNode) health(d, {});
   std::sort(devices.begin(), devices.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-  bool same = key == network_key && devices.size() == real.device_overlay().size() && std::equal(devices.begin(), devices.end(), real.device_overlay().begin());
+  bool same = key == network_key && devices.size() == real.device_overlay().size() &&
+              std::equal(devices.begin(), devices.end(), real.device_overlay().begin());
   if (same && ticks > 0) return;
   network_key = key;
   real = state.built.with_health(links, devices);
@@ -353,7 +375,8 @@ Jobs::Stall World::Impl::stall(const JobRun& job) const {
   out.groups.erase(std::unique(out.groups.begin(), out.groups.end()), out.groups.end());
   if (!out.held)
     for (int c : job.cards)
-      if (int n = state.cards[static_cast<std::size_t>(c)].node; n >= 0 && state.nodes[static_cast<std::size_t>(n)].storage_share <= 0) return {true, {}, -1, "no path to storage"};
+      if (int n = state.cards[static_cast<std::size_t>(c)].node; n >= 0 && state.nodes[static_cast<std::size_t>(n)].storage_share <= 0)
+        return {true, {}, -1, "no path to storage"};
   return out;
 }
 
@@ -372,7 +395,8 @@ std::vector<std::string> World::Impl::groups_of(const Active& a) const {
   auto suffers = [&](const Card& c) {
     const CardKnobs& k = c.knobs;
     if (k.gone || k.dead || k.hung || c.speed < 0.97 * std::min(1.0, 1 / c.silicon + 0.05)) return true;
-    return c.node >= 0 && (state.nodes[static_cast<std::size_t>(c.node)].knobs.down || state.nodes[static_cast<std::size_t>(c.node)].knobs.comm > 1.02);
+    return c.node >= 0 &&
+           (state.nodes[static_cast<std::size_t>(c.node)].knobs.down || state.nodes[static_cast<std::size_t>(c.node)].knobs.comm > 1.02);
   };
   for (std::size_t j = 0; j < jobs.all().size(); ++j) {
     const JobRun& job = jobs.all()[j];
@@ -393,7 +417,8 @@ std::vector<std::string> World::Impl::groups_of(const Active& a) const {
           const Card& c = state.cards[static_cast<std::size_t>(job.cards[static_cast<std::size_t>(r)])];
           if (!suffers(c)) continue;
           for (DeviceId d = c.id; d.ok(); d = state.built.device(d).parent) hit = hit || d == a.target.device;
-          hit = hit || (c.rack >= 0 && state.racks[static_cast<std::size_t>(c.rack)].id == a.target.device) || (c.cdu >= 0 && state.cdus[static_cast<std::size_t>(c.cdu)].id == a.target.device);
+          hit = hit || (c.rack >= 0 && state.racks[static_cast<std::size_t>(c.rack)].id == a.target.device) ||
+                (c.cdu >= 0 && state.cdus[static_cast<std::size_t>(c.cdu)].id == a.target.device);
         }
       if (a.target.job == static_cast<int>(j) && a.spec.fault == "expert_imbalance") hit = group.dim == workload::Dim::kEp;
       if (hit) out.push_back(job.entity + ":" + group.name());
@@ -411,7 +436,9 @@ void World::Impl::see(Active& a) {
         if (std::find(a.groups.begin(), a.groups.end(), g) == a.groups.end()) a.groups.push_back(std::move(g));
     return;
   }
-  int node = a.target.device.ok() ? state.node_of(a.target.device) : a.target.link.ok() ? state.ports[state.built.link(a.target.link).a.v].node : -1;
+  int node = a.target.device.ok() ? state.node_of(a.target.device)
+             : a.target.link.ok() ? state.ports[state.built.link(a.target.link).a.v].node
+                                  : -1;
   switch (a.entry->shows) {
     case Shows::kAtOnce:
     case Shows::kHost: a.visible = state.now; break;
@@ -499,7 +526,9 @@ Result<Target> World::Impl::resolve(const FaultEntry& entry, const FaultSpec& sp
     std::vector<Target> fit;
     for (Target& t : all)
       if (!entry.fits || entry.fits(state, t)) fit.push_back(std::move(t));
-    if (fit.empty()) return fail(ErrorKind::kNotFound, fmt::format("the site has no part that '{}' fits; name a target or choose another site", entry.name));
+    if (fit.empty())
+      return fail(ErrorKind::kNotFound,
+                  fmt::format("the site has no part that '{}' fits; name a target or choose another site", entry.name));
     return fit[static_cast<std::size_t>(draw.integer(0, static_cast<std::int64_t>(fit.size()) - 1))];
   }
   std::string wanted = spec.target;
@@ -517,7 +546,10 @@ Result<Target> World::Impl::resolve(const FaultEntry& entry, const FaultSpec& sp
     device = *found;
   }
   for (Target& t : all)
-    if (entry.sits == Sits::kLink ? t.link == link : entry.sits == Sits::kJob ? (t.name == wanted || t.name == "job/" + wanted) : t.device == device) return std::move(t);
+    if (entry.sits == Sits::kLink  ? t.link == link
+        : entry.sits == Sits::kJob ? (t.name == wanted || t.name == "job/" + wanted)
+                                   : t.device == device)
+      return std::move(t);
   return fail(ErrorKind::kInvalid, fmt::format("'{}' does not sit on '{}'", entry.name, wanted));
 }
 

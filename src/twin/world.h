@@ -29,24 +29,24 @@ struct WorldOptions {
 
 // A fault to come, as scenario files say it. Magnitude 1 is the catalogue's middle; each seed draws × 0.5 … × 2 unless given.
 struct FaultSpec {
-  std::string fault;                 // registry name = diagnose fault class id (decoys: own names)
-  std::string target;                // canonical name; "" lets the seed choose a fitting one
-  Duration at = seconds(0);          // after the start of the world
-  Duration lasts = seconds(0);       // 0 = until cured
-  double magnitude = 0;              // 0 = drawn
+  std::string fault;            // registry name = diagnose fault class id (decoys: own names)
+  std::string target;           // canonical name; "" lets the seed choose a fitting one
+  Duration at = seconds(0);     // after the start of the world
+  Duration lasts = seconds(0);  // 0 = until cured
+  double magnitude = 0;         // 0 = drawn
   std::map<std::string, std::string> parameters;
 };
 
 // The truth about an injected fault, for the judge.
 struct Truth {
   std::string fault;
-  std::string entity;                // canonical
+  std::string entity;  // canonical
   Instant from;
-  Instant visible;                   // first exported sample beyond its threshold; Instant() while none
+  Instant visible;  // first exported sample beyond its threshold; Instant() while none
   bool cured = false;
   Instant cured_at;
   double magnitude = 1;
-  std::vector<std::string> groups;   // "job/NAME:ep3" that the fault touches
+  std::vector<std::string> groups;  // "job/NAME:ep3" that the fault touches
 };
 
 // One effect as the world lived it: for the crash test.
@@ -61,14 +61,14 @@ class World : public Clock, public telemetry::Source, public control::Actuator {
   World(fabric::Snapshot snapshot, telemetry::SeriesTable& series, const WorldOptions& options);
   ~World() override;
 
-  Status add_job(const workload::Job& job);    // known to the scheduler, not yet started
+  Status add_job(const workload::Job& job);  // known to the scheduler, not yet started
   // Returns the canonical target chosen. Without a target in the spec the seed chooses among the fitting parts that jobs use when the
   // fault begins (truths() names it then); what is returned is the choice should nothing be in use.
   Result<std::string> inject(const FaultSpec& fault);
 
   // Clock
   Instant now() const override;
-  void wait_until(Instant t) override;         // lives until t
+  void wait_until(Instant t) override;  // lives until t
   // Source
   Status poll(Instant until, telemetry::Batch& into) override;
   std::string name() const override { return "twin"; }
@@ -79,16 +79,16 @@ class World : public Clock, public telemetry::Source, public control::Actuator {
   // For the judge and tests only.
   std::vector<Truth> truths() const;
   std::vector<Effect> effects() const;
-  const fabric::Snapshot& real() const;        // true state of the machine
+  const fabric::Snapshot& real() const;  // true state of the machine
   std::size_t series_count() const;
-  std::size_t simulated() const;               // steps simulated so far: one per state of machine and placement
+  std::size_t simulated() const;  // steps simulated so far: one per state of machine and placement
   // Called with each effect as it happens: the append-only log of process mode.
   void on_effect(std::function<void(const Effect&)> listener);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  friend struct WorldInside;                   // tests of the twin itself
+  friend struct WorldInside;  // tests of the twin itself
 };
 
 }  // namespace weft::twin

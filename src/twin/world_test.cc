@@ -77,7 +77,8 @@ TEST(World, JobsTrainSaveAndSayWhatAStepCost) {
   EXPECT_LT(step->points[0].second / m, 3.2);
   EXPECT_GE(s.count(event::kCheckpoint), 4);  // two jobs, every five minutes
   // A rank's step is its compute, its waiting, its transfers and the exposed data.
-  double compute = median(between(*s.find(metric::kComputeSeconds, "job/alpha"), 120, 900)), wait = median(between(*s.find(metric::kWaitSeconds, "job/alpha"), 120, 900));
+  double compute = median(between(*s.find(metric::kComputeSeconds, "job/alpha"), 120, 900)),
+         wait = median(between(*s.find(metric::kWaitSeconds, "job/alpha"), 120, 900));
   double data = median(between(*s.find(metric::kDataSeconds, "job/alpha"), 120, 900)), comm = 0;
   for (const char* dim : {"dim=tp", "dim=dp"})
     if (const Series* c = s.find(metric::kCommSeconds, "job/alpha", dim)) comm += median(between(*c, 120, 900));
@@ -148,7 +149,8 @@ TEST(World, WaitingRanksSpinAtFullUtilisation) {
   EXPECT_LT(median(between(*s.find(metric::kTensorActive, waiter), from, to)), 0.02);
   EXPECT_LE(median(between(*s.find(metric::kGpuUtil, "sn1/node1/card2"), from, to)), 5);
   // R8: the hung rank launched fewer collectives than its peers.
-  EXPECT_LT(s.find(metric::kCollectivesLaunched, "job/alpha", "rank=2")->points.back().second, s.find(metric::kCollectivesLaunched, "job/alpha", "rank=5")->points.back().second);
+  EXPECT_LT(s.find(metric::kCollectivesLaunched, "job/alpha", "rank=2")->points.back().second,
+            s.find(metric::kCollectivesLaunched, "job/alpha", "rank=5")->points.back().second);
 }
 
 // T5: lines come from waiting ranks, never from the culprit; the other job goes on.
@@ -277,8 +279,8 @@ TEST(World, IsolatingADeadScaleUpUplinkLetsTheJobGoOn) {
   for (std::uint32_t l = 0; l < lab().link_count() && uplink.empty(); ++l) {
     const fabric::Link& link = lab().link(fabric::LinkId{l});
     auto a = lab().port(link.a).device, b = lab().port(link.b).device;
-    if (link.networks & fabric::bit(fabric::Network::kScaleUp) && lab().device(a).kind == fabric::DeviceKind::kSwitch && lab().device(b).kind == fabric::DeviceKind::kSwitch &&
-        lab().name(lab().container(a, fabric::DeviceKind::kNode)) == "sn1/node1")
+    if (link.networks & fabric::bit(fabric::Network::kScaleUp) && lab().device(a).kind == fabric::DeviceKind::kSwitch &&
+        lab().device(b).kind == fabric::DeviceKind::kSwitch && lab().name(lab().container(a, fabric::DeviceKind::kNode)) == "sn1/node1")
       uplink = lab().name(fabric::LinkId{l});
   }
   ASSERT_FALSE(uplink.empty());

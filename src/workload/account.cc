@@ -17,7 +17,8 @@ std::vector<double> sent_by_dim(const std::vector<Traffic>& account) {
 std::vector<Traffic> account(const Model& m, const Strategy& s, int stage) {
   std::vector<Traffic> out;
   auto add = [&](Dim dim, Collective c, const char* what, int members, double message, double count, bool exposed) {
-    if (members > 1 && count > 0 && message > 0) out.push_back({dim, false, c, what, members, message, count, message * count * ring_factor(c, members), exposed});
+    if (members > 1 && count > 0 && message > 0)
+      out.push_back({dim, false, c, what, members, message, count, message * count * ring_factor(c, members), exposed});
   };
   constexpr double kElement = 2, kGradient = 4;
   double micro = s.micro_batches(), tokens = static_cast<double>(s.micro_batch) * s.sequence / s.cp, a = tokens * m.hidden * kElement;
@@ -30,8 +31,12 @@ std::vector<Traffic> account(const Model& m, const Strategy& s, int stage) {
   if (s.sequence_parallel) {
     add(Dim::kTp, Collective::kAllGather, "layer activations", s.tp, a, micro * blocks * passes, true);
     add(Dim::kTp, Collective::kReduceScatter, "layer activations", s.tp, a, micro * blocks * passes, true);
-    if (first) add(Dim::kTp, Collective::kReduceScatter, "embedding", s.tp, a, micro, true), add(Dim::kTp, Collective::kAllGather, "embedding", s.tp, a, micro, true);
-    if (last) add(Dim::kTp, Collective::kAllGather, "output head", s.tp, a, 2 * micro, true), add(Dim::kTp, Collective::kReduceScatter, "output head", s.tp, a, micro, true);
+    if (first)
+      add(Dim::kTp, Collective::kReduceScatter, "embedding", s.tp, a, micro, true),
+          add(Dim::kTp, Collective::kAllGather, "embedding", s.tp, a, micro, true);
+    if (last)
+      add(Dim::kTp, Collective::kAllGather, "output head", s.tp, a, 2 * micro, true),
+          add(Dim::kTp, Collective::kReduceScatter, "output head", s.tp, a, micro, true);
   } else {
     add(Dim::kTp, Collective::kAllReduce, "layer activations", s.tp, a, micro * blocks * passes, true);
     if (first) add(Dim::kTp, Collective::kAllReduce, "embedding", s.tp, a, micro, true);
@@ -68,8 +73,10 @@ std::vector<Traffic> account(const Model& m, const Strategy& s, int stage) {
   int q = dense_replicas(s), qe = expert_replicas(s);
   auto data = [&](double parameters, int members, const char* gradients, const char* weights) {
     double repeat = s.zero >= 2 ? micro : 1;
-    add(Dim::kDp, s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, gradients, members, parameters * kGradient, repeat, false);
-    if (s.zero >= 1) add(Dim::kDp, Collective::kAllGather, weights, members, parameters * kElement, s.zero == 3 ? 2 * micro : 1, s.zero != 3);
+    add(Dim::kDp, s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, gradients, members, parameters * kGradient, repeat,
+        false);
+    if (s.zero >= 1)
+      add(Dim::kDp, Collective::kAllGather, weights, members, parameters * kElement, s.zero == 3 ? 2 * micro : 1, s.zero != 3);
   };
   data(mine.dense, q, "gradients", "weights");
   data(mine.expert, qe, "expert gradients", "expert weights");

@@ -12,14 +12,14 @@ namespace weft::workload {
 
 struct Traffic {
   Dim dim;
-  bool point_to_point = false;   // pipeline neighbours; else `collective`
+  bool point_to_point = false;  // pipeline neighbours; else `collective`
   Collective collective{};
-  std::string what;              // "layer activations"
-  int members = 1;               // of the group
-  double message = 0;            // bytes handed over per operation (as Op::bytes)
-  double count = 0;              // operations per step and rank
-  double sent = 0;               // bytes one rank sends per step (ring accounting)
-  bool exposed = true;           // false: overlaps with computation, only what does not fit shows
+  std::string what;     // "layer activations"
+  int members = 1;      // of the group
+  double message = 0;   // bytes handed over per operation (as Op::bytes)
+  double count = 0;     // operations per step and rank
+  double sent = 0;      // bytes one rank sends per step (ring accounting)
+  bool exposed = true;  // false: overlaps with computation, only what does not fit shows
 };
 
 // Of one rank of `stage`, one training step. The strategy must be valid for the model.

@@ -29,8 +29,12 @@ Result<Efficiency> efficiency_of(const std::string& card) {
 Result<Seconds> compute_cost(const Work& w, const fabric::DeviceModel& card, Precision precision) {
   fabric::Known<FlopsPerSecond> peak = precision == Precision::kFp8 && card.fp8 ? card.fp8 : card.bf16;
   if (!peak && card.fp8) peak = FlopsPerSecond(card.fp8->value() / 2);
-  if (!peak) return fail(ErrorKind::kInvalid, "the peak of card '" + card.name + "' is not known; give it under 'models:' in the site file (bf16: 989T)");
-  if (!card.memory_bandwidth) return fail(ErrorKind::kInvalid, "the memory bandwidth of card '" + card.name + "' is not known; give it under 'models:' in the site file");
+  if (!peak)
+    return fail(ErrorKind::kInvalid,
+                "the peak of card '" + card.name + "' is not known; give it under 'models:' in the site file (bf16: 989T)");
+  if (!card.memory_bandwidth)
+    return fail(ErrorKind::kInvalid,
+                "the memory bandwidth of card '" + card.name + "' is not known; give it under 'models:' in the site file");
   WEFT_ASSIGN(Efficiency e, efficiency_of(card.name));
   double bf16 = card.bf16 ? card.bf16->value() : peak->value();
   double bandwidth = card.memory_bandwidth->value() * e.memory, kernels = w.kernels;

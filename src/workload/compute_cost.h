@@ -11,10 +11,10 @@
 namespace weft::workload {
 
 struct Work {
-  Flops matmul{0};       // dense layers
-  Flops attention{0};    // score and value products
-  Bytes traffic{0};      // memory traffic of kernels of their own (norms, activations, optimizer, key/value cache): adds to arithmetic
-  Bytes weights{0};      // read by the matmuls themselves: overlaps with their arithmetic, the slower counts
+  Flops matmul{0};     // dense layers
+  Flops attention{0};  // score and value products
+  Bytes traffic{0};    // memory traffic of kernels of their own (norms, activations, optimizer, key/value cache): adds to arithmetic
+  Bytes weights{0};    // read by the matmuls themselves: overlaps with their arithmetic, the slower counts
   int kernels = 1;
 };
 

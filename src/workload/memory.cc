@@ -51,15 +51,21 @@ Memory memory_of(const Job& job, int stage, Phase phase) {
     const Inference& i = job.inference;
     add(out, "weights", sharded(2, false), "2 bytes per parameter of the stage");
     double per = m.mla() ? m.kv_lora_rank + m.rope_head_dim : 2.0 * std::max(1.0, static_cast<double>(m.kv_heads) / s.tp) * m.head_dim;
-    double sequences = phase == Phase::kDecode ? i.decode_batch : 1, length = i.prompt_tokens + (phase == Phase::kDecode ? i.output_tokens : 0);
-    add(out, "key/value cache", 2 * per * sequences * length * static_cast<double>(stage_layers(m, s, stage).size()), fmt::format("{:.0f} sequences of {:.0f} tokens", sequences, length));
+    double sequences = phase == Phase::kDecode ? i.decode_batch : 1,
+           length = i.prompt_tokens + (phase == Phase::kDecode ? i.output_tokens : 0);
+    add(out, "key/value cache", 2 * per * sequences * length * static_cast<double>(stage_layers(m, s, stage).size()),
+        fmt::format("{:.0f} sequences of {:.0f} tokens", sequences, length));
     double rows = phase == Phase::kDecode ? sequences : length;
-    add(out, "activations", rows * 2 * (4.0 * m.hidden + 3.0 * (m.moe() ? m.expert_ffn * (m.top_k + m.shared_experts) : m.ffn) / s.tp), "one layer at a time");
+    add(out, "activations", rows * 2 * (4.0 * m.hidden + 3.0 * (m.moe() ? m.expert_ffn * (m.top_k + m.shared_experts) : m.ffn) / s.tp),
+        "one layer at a time");
     return out;
   }
-  add(out, "weights", sharded(2, s.zero == 3), s.zero == 3 ? "2 bytes per parameter over the data-parallel ranks" : "2 bytes per parameter");
-  add(out, "gradients", sharded(4, s.zero >= 2), s.zero >= 2 ? "4 bytes per parameter over the data-parallel ranks" : "4 bytes per parameter");
-  add(out, "optimizer", sharded(12, s.zero >= 1), s.zero >= 1 ? "12 bytes per parameter over the data-parallel ranks" : "12 bytes per parameter");
+  add(out, "weights", sharded(2, s.zero == 3),
+      s.zero == 3 ? "2 bytes per parameter over the data-parallel ranks" : "2 bytes per parameter");
+  add(out, "gradients", sharded(4, s.zero >= 2),
+      s.zero >= 2 ? "4 bytes per parameter over the data-parallel ranks" : "4 bytes per parameter");
+  add(out, "optimizer", sharded(12, s.zero >= 1),
+      s.zero >= 1 ? "12 bytes per parameter over the data-parallel ranks" : "12 bytes per parameter");
   std::vector<int> layers = stage_layers(m, s, stage);
   double one = 0, all = 0;  // one micro-batch
   for (int l : layers) one = std::max(one, layer_activations(m, s, l)), all += layer_activations(m, s, l);
@@ -69,14 +75,16 @@ Memory memory_of(const Job& job, int stage, Phase phase) {
   if (v > 1) flight = std::min(micro, p * (1 + (p - 1) / (p * v)) - stage / v);
   double tokens = static_cast<double>(s.micro_batch) * s.sequence / s.cp, cut = s.sequence_parallel ? s.tp : 1;
   if (s.recompute == Strategy::Recompute::kFull) {
-    add(out, "activations", flight * static_cast<double>(layers.size()) * 2 * tokens * m.hidden / cut, fmt::format("layer inputs of {:.4g} micro-batches", flight));
+    add(out, "activations", flight * static_cast<double>(layers.size()) * 2 * tokens * m.hidden / cut,
+        fmt::format("layer inputs of {:.4g} micro-batches", flight));
     add(out, "recomputed layer", one, "activations of one layer");
   } else {
     add(out, "activations", flight * all, fmt::format("{} layers of {:.4g} micro-batches", layers.size(), flight));
   }
   // Dropout mask behind the embedding (GPT), for every micro-batch in flight; logits and their gradient in fp32 at the end.
   if (stage == 0 && !m.gated_ffn) add(out, "embedding", flight * tokens * m.hidden / cut, "dropout mask");
-  if (stage == s.pp - 1) add(out, "logits", tokens * (4.0 * m.vocab / s.tp + 4.0 * m.hidden / cut), "fp32 logits and the head's input, one micro-batch");
+  if (stage == s.pp - 1)
+    add(out, "logits", tokens * (4.0 * m.vocab / s.tp + 4.0 * m.hidden / cut), "fp32 logits and the head's input, one micro-batch");
   if (s.zero == 3) {
     double widest = 0;
     for (int l : layers) widest = std::max(widest, layer_shard(m, s, l).total());

@@ -13,14 +13,16 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 // Models of Korthikanti et al. 2022, Table 3.
 Model gpt(int layers, int hidden, int heads) {
   Model m;
-  m.name = "gpt", m.layers = layers, m.hidden = hidden, m.heads = m.kv_heads = heads, m.head_dim = hidden / heads, m.ffn = 4 * hidden, m.gated_ffn = false, m.vocab = 51200;
+  m.name = "gpt", m.layers = layers, m.hidden = hidden, m.heads = m.kv_heads = heads, m.head_dim = hidden / heads, m.ffn = 4 * hidden,
+  m.gated_ffn = false, m.vocab = 51200;
   return m;
 }
 Job job(Model m, int tp, int pp, int vp, bool sp, Strategy::Recompute r, int micro = 1) {
   Job j;
   j.name = "j", j.model = std::move(m);
   Strategy& s = j.strategy;
-  s.tp = tp, s.pp = pp, s.virtual_stages = vp, s.sequence_parallel = sp, s.recompute = r, s.micro_batch = micro, s.sequence = 2048, s.zero = 0, s.flash_attention = false;
+  s.tp = tp, s.pp = pp, s.virtual_stages = vp, s.sequence_parallel = sp, s.recompute = r, s.micro_batch = micro, s.sequence = 2048,
+  s.zero = 0, s.flash_attention = false;
   s.global_batch = micro * pp * 8;
   return j;
 }
@@ -53,7 +55,8 @@ TEST(WorkloadMemory, ActivationsRelativeToNone) {
     int micro;
     double sp, selective, both;
   };
-  for (const Case& c : {Case{gpt(48, 6144, 64), 4, 66.84, 49.42, 0}, Case{gpt(105, 20480, 128), 1, 58.31, 62.04, 20.27}, Case{gpt(128, 25600, 160), 1, 58.31, 62.04, 20.27}}) {
+  for (const Case& c : {Case{gpt(48, 6144, 64), 4, 66.84, 49.42, 0}, Case{gpt(105, 20480, 128), 1, 58.31, 62.04, 20.27},
+                        Case{gpt(128, 25600, 160), 1, 58.31, 62.04, 20.27}}) {
     auto layer = [&](bool sp, R r) { return layer_activations(c.m, job(c.m, 8, 1, 1, sp, r, c.micro).strategy, 0); };
     double none = layer(false, R::kNone);
     EXPECT_NEAR(100 * layer(true, R::kNone) / none, c.sp, 0.012 * c.sp);

@@ -24,7 +24,8 @@ std::int64_t attention(const Model& m) {
   if (m.mla()) {
     std::int64_t qk = m.nope_head_dim + m.rope_head_dim, heads = m.heads;
     std::int64_t q = m.q_lora_rank ? h * m.q_lora_rank + m.q_lora_rank * heads * qk + m.q_lora_rank : h * heads * qk;
-    std::int64_t kv = h * (m.kv_lora_rank + m.rope_head_dim) + m.kv_lora_rank + static_cast<std::int64_t>(m.kv_lora_rank) * heads * (m.nope_head_dim + m.v_head_dim);
+    std::int64_t kv = h * (m.kv_lora_rank + m.rope_head_dim) + m.kv_lora_rank +
+                      static_cast<std::int64_t>(m.kv_lora_rank) * heads * (m.nope_head_dim + m.v_head_dim);
     return q + kv + heads * m.v_head_dim * h;
   }
   std::int64_t q = static_cast<std::int64_t>(m.heads) * m.head_dim, kv = static_cast<std::int64_t>(m.kv_heads) * m.head_dim;
@@ -38,7 +39,8 @@ std::int64_t total(const Model& m, bool active) {
   int moe_layers = m.moe() ? m.layers - m.dense_layers : 0, dense_layers = m.layers - moe_layers;
   sum += static_cast<std::int64_t>(m.layers) * (attention(m) + 2 * static_cast<std::int64_t>(m.hidden));
   sum += dense_layers * ffn(m, m.ffn);
-  sum += moe_layers * (ffn(m, m.expert_ffn) * ((active ? m.top_k : m.experts) + m.shared_experts) + static_cast<std::int64_t>(m.hidden) * m.experts);
+  sum += moe_layers *
+         (ffn(m, m.expert_ffn) * ((active ? m.top_k : m.experts) + m.shared_experts) + static_cast<std::int64_t>(m.hidden) * m.experts);
   return sum;
 }
 
@@ -54,13 +56,17 @@ Registry<ModelImporter>& importers() {
 
 Status check(const Model& m, const std::string& place) {
   auto bad = [&](const std::string& why) { return fail(ErrorKind::kInvalid, why, place); };
-  if (m.layers < 1 || m.hidden < 1 || m.heads < 1 || m.head_dim < 1 || m.vocab < 1) return bad("layers, hidden size, heads, head dimension and vocabulary must be at least 1");
-  if (!m.mla() && (m.kv_heads < 1 || m.heads % m.kv_heads)) return bad(fmt::format("{} attention heads are not divisible by {} key/value heads", m.heads, m.kv_heads));
+  if (m.layers < 1 || m.hidden < 1 || m.heads < 1 || m.head_dim < 1 || m.vocab < 1)
+    return bad("layers, hidden size, heads, head dimension and vocabulary must be at least 1");
+  if (!m.mla() && (m.kv_heads < 1 || m.heads % m.kv_heads))
+    return bad(fmt::format("{} attention heads are not divisible by {} key/value heads", m.heads, m.kv_heads));
   if (!m.moe() && m.ffn < 1) return bad("the feed-forward width is missing (intermediate_size)");
-  if (m.moe() && (m.top_k < 1 || m.top_k > m.experts || m.expert_ffn < 1)) return bad(fmt::format("{} of {} experts per token with width {} cannot be", m.top_k, m.experts, m.expert_ffn));
+  if (m.moe() && (m.top_k < 1 || m.top_k > m.experts || m.expert_ffn < 1))
+    return bad(fmt::format("{} of {} experts per token with width {} cannot be", m.top_k, m.experts, m.expert_ffn));
   if (m.dense_layers < 0 || m.dense_layers > m.layers) return bad("more dense layers than layers");
   constexpr int kMost = 1 << 24;
-  if (m.layers > 100'000 || m.hidden > kMost || m.ffn > kMost || m.vocab > 1 << 28 || m.experts > 1 << 20 || m.expert_ffn > kMost) return bad("dimensions are larger than any machine: check the file");
+  if (m.layers > 100'000 || m.hidden > kMost || m.ffn > kMost || m.vocab > 1 << 28 || m.experts > 1 << 20 || m.expert_ffn > kMost)
+    return bad("dimensions are larger than any machine: check the file");
   return {};
 }
 

@@ -13,8 +13,8 @@
 namespace weft::workload {
 namespace {
 
-constexpr double kElement = 2;  // bytes of a bf16 activation or weight
-constexpr double kGradient = 4; // gradients are reduced in fp32
+constexpr double kElement = 2;   // bytes of a bf16 activation or weight
+constexpr double kGradient = 4;  // gradients are reduced in fp32
 
 struct LayerCost {
   Seconds attention{0}, ffn{0};
@@ -52,7 +52,8 @@ struct Writer {
   }
   void p2p(OpKind kind, int peer, double bytes, const char* what, bool async) {
     Op op{kind};
-    op.dim = Dim::kPp, op.peer = static_cast<std::int16_t>(peer), op.bytes = Bytes(static_cast<std::int64_t>(bytes + 0.5)), op.label = label(what), op.async = async;
+    op.dim = Dim::kPp, op.peer = static_cast<std::int16_t>(peer), op.bytes = Bytes(static_cast<std::int64_t>(bytes + 0.5)),
+    op.label = label(what), op.async = async;
     push(op);
   }
   void wait_for(std::int32_t index) {
@@ -75,7 +76,8 @@ struct Writer {
     double projections;
     if (m.mla()) {
       double q = m.q_lora_rank ? h * m.q_lora_rank + m.q_lora_rank * qk_dim : h * qk_dim;
-      projections = q + h * (m.kv_lora_rank + m.rope_head_dim) + static_cast<double>(m.kv_lora_rank) * m.heads * (m.nope_head_dim + m.v_head_dim) + heads_dim * h;
+      projections = q + h * (m.kv_lora_rank + m.rope_head_dim) +
+                    static_cast<double>(m.kv_lora_rank) * m.heads * (m.nope_head_dim + m.v_head_dim) + heads_dim * h;
     } else {
       projections = h * heads_dim + 2 * h * m.kv_heads * m.head_dim + heads_dim * h;
     }
@@ -132,7 +134,9 @@ struct Writer {
       bool experts = is_moe(layer);
       if (experts) {
         // FP8 sends the forward dispatch in one byte and scales.
-        if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes() * (s.precision == Precision::kFp8 && !backward ? 1.03 / 2 : 1), "expert dispatch");
+        if (s.ep > 1)
+          collective(Collective::kAllToAll, Dim::kEp, expert_bytes() * (s.precision == Precision::kFp8 && !backward ? 1.03 / 2 : 1),
+                     "expert dispatch");
         compute(c.ffn * scale, ffn_label);
         if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes(), "expert combine");
         return;
@@ -186,20 +190,25 @@ struct Writer {
     };
     auto reduce_gradients = [&](Shard x, bool last) {
       if (data && x.total() > 0 && (last || s.zero >= 2))
-        pending.push_back(collective(s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kDp, data_bytes(x, kGradient), "gradient reduce", true));
+        pending.push_back(collective(s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kDp, data_bytes(x, kGradient),
+                                     "gradient reduce", true));
     };
 
     auto forward_pass = [&](int chunk) -> Status {
       int piece = chunk * s.pp + stage;
       if (piece > 0) p2p(OpKind::kRecv, -1, boundary, "activations", false);
-      if (piece == 0 && s.zero == 3 && data && stage == 0) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
-      if (piece == 0 && s.tp > 1) collective(s.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kTp, activation(), "embedding reduce");
+      if (piece == 0 && s.zero == 3 && data && stage == 0)
+        collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
+      if (piece == 0 && s.tp > 1)
+        collective(s.sequence_parallel ? Collective::kReduceScatter : Collective::kAllReduce, Dim::kTp, activation(), "embedding reduce");
       for (int l = first_layer(piece); l < first_layer(piece + 1); ++l) {
-        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
+        if (s.zero == 3 && data)
+          collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
         WEFT_TRY(layer_pass(l, costs[static_cast<std::size_t>(l)], 1, "attention forward", "ffn forward", false));
       }
       if (piece == pieces - 1) {
-        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
+        if (s.zero == 3 && data)
+          collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
         tp_enter("head all-gather");
         compute(head_cost, "head and loss forward");
         if (s.tp > 1) collective(Collective::kAllReduce, Dim::kTp, 12 * tokens(), "loss reduce");
@@ -211,7 +220,8 @@ struct Writer {
     auto backward_pass = [&](int chunk, bool last) -> Status {
       int piece = chunk * s.pp + stage;
       if (piece == pieces - 1) {
-        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
+        if (s.zero == 3 && data)
+          collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(1, stage)}, kElement), "weight all-gather");
         tp_enter("head all-gather");
         compute(head_cost * 2, "head and loss backward");
         tp_leave("head reduce");
@@ -221,7 +231,8 @@ struct Writer {
       }
       for (int l = first_layer(piece + 1) - 1; l >= first_layer(piece); --l) {
         const LayerCost& c = costs[static_cast<std::size_t>(l)];
-        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
+        if (s.zero == 3 && data)
+          collective(Collective::kAllGather, Dim::kDp, data_bytes(layer_shard(m, s, l), kElement), "weight all-gather");
         if (s.recompute == Strategy::Recompute::kFull) WEFT_TRY(layer_pass(l, c, 1, "attention recompute", "ffn recompute", false));
         // Flash kernels compute the scores once more in their backward pass: 2.5 times the forward instead of 2.
         if (s.flash_attention) compute(c.scores * 0.5, "attention recompute");
@@ -231,7 +242,8 @@ struct Writer {
       }
       if (piece == 0 && s.tp > 1 && s.sequence_parallel) collective(Collective::kAllGather, Dim::kTp, activation(), "embedding all-gather");
       if (piece == 0) {
-        if (s.zero == 3 && data) collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
+        if (s.zero == 3 && data)
+          collective(Collective::kAllGather, Dim::kDp, data_bytes({ends_of(0, stage)}, kElement), "weight all-gather");
         reduce_gradients({ends_of(0, stage)}, last);
       }
       if (piece > 0) p2p(OpKind::kSend, -1, boundary, "gradients", true);
@@ -299,7 +311,8 @@ struct Writer {
         read += mine.expert * (1 - std::pow(1 - 1.0 / m.experts, choices));
         worked += static_cast<double>(m.gated_ffn ? 3 : 2) * m.hidden * m.expert_ffn * m.top_k / s.tp;
       }
-      double kv = m.mla() ? static_cast<double>(m.kv_lora_rank + m.rope_head_dim) : 2.0 * m.kv_heads * m.head_dim / std::min(s.tp, m.kv_heads);
+      double kv =
+          m.mla() ? static_cast<double>(m.kv_lora_rank + m.rope_head_dim) : 2.0 * m.kv_heads * m.head_dim / std::min(s.tp, m.kv_heads);
       Work w;
       w.matmul = Flops(2 * rows * worked);
       w.attention = Flops(4 * rows * context * m.heads * (m.mla() ? m.v_head_dim : m.head_dim) / s.tp);
@@ -309,7 +322,8 @@ struct Writer {
       WEFT_ASSIGN(Seconds t, cost(w));
       compute(t * 0.5, "attention");
       if (s.tp > 1) collective(Collective::kAllReduce, Dim::kTp, boundary, "attention reduce");
-      if (is_moe(l) && s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, rows / s.tp * m.top_k * m.hidden * kElement, "expert dispatch");
+      if (is_moe(l) && s.ep > 1)
+        collective(Collective::kAllToAll, Dim::kEp, rows / s.tp * m.top_k * m.hidden * kElement, "expert dispatch");
       compute(t * 0.5, "ffn");
       if (is_moe(l) && s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, rows / s.tp * m.top_k * m.hidden * kElement, "expert combine");
       else if (s.tp > 1) collective(Collective::kAllReduce, Dim::kTp, boundary, "ffn reduce");
@@ -330,7 +344,8 @@ struct Writer {
 }  // namespace
 
 Flops model_flops(const Model& m, std::int64_t tokens, int sequence) {
-  double attention = m.mla() ? static_cast<double>(m.heads) * (m.nope_head_dim + m.rope_head_dim + m.v_head_dim) : 2.0 * m.heads * m.head_dim;
+  double attention =
+      m.mla() ? static_cast<double>(m.heads) * (m.nope_head_dim + m.rope_head_dim + m.v_head_dim) : 2.0 * m.heads * m.head_dim;
   double embedding_lookup = m.tied_embeddings ? 0 : static_cast<double>(m.vocab) * m.hidden;  // a lookup multiplies nothing
   double dense = 6 * (static_cast<double>(m.active_parameters()) - embedding_lookup);
   return Flops(static_cast<double>(tokens) * (dense + 6.0 * m.layers * sequence * attention));
@@ -340,7 +355,11 @@ Result<Dag> build_step(const Job& job, const fabric::DeviceModel& card, Phase ph
   WEFT_TRY(validate(job.model, job.strategy));
   const Strategy& s = job.strategy;
   double size = static_cast<double>(s.micro_batches()) * job.model.layers / s.pp * 24 * s.pp;
-  if (size > 2e7) return fail(ErrorKind::kInvalid, fmt::format("a step of {} micro-batches and {} layers has over {:.0f} operations; raise micro_batch or lower global_batch", s.micro_batches(), job.model.layers, 2e7), "strategy");
+  if (size > 2e7)
+    return fail(ErrorKind::kInvalid,
+                fmt::format("a step of {} micro-batches and {} layers has over {:.0f} operations; raise micro_batch or lower global_batch",
+                            s.micro_batches(), job.model.layers, 2e7),
+                "strategy");
   Writer w{job, job.model, s, card, phase, {}, {}};
   w.dag.job = job.name;
   WEFT_ASSIGN(w.dag.groups, make_groups(s));
@@ -354,7 +373,8 @@ Result<Dag> build_step(const Job& job, const fabric::DeviceModel& card, Phase ph
     w.dag.tokens_per_step = static_cast<std::int64_t>(s.micro_batches()) * s.micro_batch * s.dp * s.sequence;
     w.dag.flops_per_step = model_flops(job.model, w.dag.tokens_per_step, s.sequence);
   } else {
-    w.dag.tokens_per_step = static_cast<std::int64_t>(phase == Phase::kDecode ? job.inference.decode_batch : job.inference.prompt_tokens) * s.dp;
+    w.dag.tokens_per_step =
+        static_cast<std::int64_t>(phase == Phase::kDecode ? job.inference.decode_batch : job.inference.prompt_tokens) * s.dp;
     w.dag.flops_per_step = Flops(2.0 * static_cast<double>(job.model.active_parameters()) * static_cast<double>(w.dag.tokens_per_step));
   }
   return std::move(w.dag);
@@ -364,7 +384,8 @@ std::vector<double> bytes_sent(const Dag& dag, int rank) {
   std::vector<double> out(5, 0);
   std::vector<double> members(5, 1);
   for (const Group& g : dag.groups)
-    if (std::find(g.ranks.begin(), g.ranks.end(), rank) != g.ranks.end()) members[static_cast<std::size_t>(g.dim)] = static_cast<double>(g.ranks.size());
+    if (std::find(g.ranks.begin(), g.ranks.end(), rank) != g.ranks.end())
+      members[static_cast<std::size_t>(g.dim)] = static_cast<double>(g.ranks.size());
   for (const Op& op : dag.programs[dag.program_of[static_cast<std::size_t>(rank)]].ops) {
     auto d = static_cast<std::size_t>(op.dim);
     double n = members[d], b = static_cast<double>(op.bytes.value());

@@ -15,7 +15,8 @@ std::string divisors(int n) {
 }
 
 std::unexpected<Error> indivisible(std::string_view what, int value, std::string_view by, int degree) {
-  return fail(ErrorKind::kInvalid, fmt::format("{} {} not divisible by {} {}; {} may be {}", what, value, by, degree, by, divisors(value)), "strategy");
+  return fail(ErrorKind::kInvalid, fmt::format("{} {} not divisible by {} {}; {} may be {}", what, value, by, degree, by, divisors(value)),
+              "strategy");
 }
 
 }  // namespace
@@ -26,27 +27,39 @@ int Strategy::micro_batches() const {
 }
 
 Status validate(const Model& m, const Strategy& s) {
-  for (auto [name, v] : {std::pair{"tp", s.tp}, {"pp", s.pp}, {"dp", s.dp}, {"ep", s.ep}, {"cp", s.cp}, {"micro_batch", s.micro_batch}, {"sequence", s.sequence}, {"virtual_stages", s.virtual_stages}})
+  for (auto [name, v] : {std::pair{"tp", s.tp},
+                         {"pp", s.pp},
+                         {"dp", s.dp},
+                         {"ep", s.ep},
+                         {"cp", s.cp},
+                         {"micro_batch", s.micro_batch},
+                         {"sequence", s.sequence},
+                         {"virtual_stages", s.virtual_stages}})
     if (v < 1) return fail(ErrorKind::kInvalid, fmt::format("{} must be at least 1", name), "strategy");
   if (static_cast<double>(s.tp) * s.pp * s.dp * s.cp > 4e6) return fail(ErrorKind::kInvalid, "more than four million ranks", "strategy");
   if (m.heads % s.tp) return indivisible("attention heads", m.heads, "tp", s.tp);
   if (!m.mla() && m.kv_heads % s.tp && s.tp % m.kv_heads) return indivisible("key/value heads", m.kv_heads, "tp", s.tp);
   if (!m.moe() && m.ffn % s.tp) return indivisible("feed-forward width", m.ffn, "tp", s.tp);
   if (s.pp > m.layers) return fail(ErrorKind::kInvalid, fmt::format("pp {} is more than the {} layers", s.pp, m.layers), "strategy");
-  if (s.virtual_stages > 1 && m.layers % (s.pp * s.virtual_stages)) return indivisible("layers", m.layers, "pp times virtual stages", s.pp * s.virtual_stages);
+  if (s.virtual_stages > 1 && m.layers % (s.pp * s.virtual_stages))
+    return indivisible("layers", m.layers, "pp times virtual stages", s.pp * s.virtual_stages);
   if (s.virtual_stages > 1 && s.pp == 1) return fail(ErrorKind::kInvalid, "virtual stages need pp of at least 2", "strategy");
-  if (s.ep > 1 && !m.moe()) return fail(ErrorKind::kInvalid, fmt::format("ep {} but {} has no experts; use ep 1", s.ep, m.name), "strategy");
+  if (s.ep > 1 && !m.moe())
+    return fail(ErrorKind::kInvalid, fmt::format("ep {} but {} has no experts; use ep 1", s.ep, m.name), "strategy");
   if (m.moe() && m.experts % s.ep) return indivisible("experts", m.experts, "ep", s.ep);
   if ((s.tp * s.dp * s.cp) % s.ep) return indivisible("ranks of a stage (tp × dp × cp)", s.tp * s.dp * s.cp, "ep", s.ep);
-  if (s.sequence % (s.cp * (s.sequence_parallel ? s.tp : 1))) return indivisible("sequence", s.sequence, s.sequence_parallel ? "cp × tp" : "cp", s.cp * (s.sequence_parallel ? s.tp : 1));
-  if (s.global_batch > 0 && s.global_batch % (s.dp * s.micro_batch)) return indivisible("global batch", s.global_batch, "dp × micro batch", s.dp * s.micro_batch);
+  if (s.sequence % (s.cp * (s.sequence_parallel ? s.tp : 1)))
+    return indivisible("sequence", s.sequence, s.sequence_parallel ? "cp × tp" : "cp", s.cp * (s.sequence_parallel ? s.tp : 1));
+  if (s.global_batch > 0 && s.global_batch % (s.dp * s.micro_batch))
+    return indivisible("global batch", s.global_batch, "dp × micro batch", s.dp * s.micro_batch);
   if (s.zero < 0 || s.zero > 3) return fail(ErrorKind::kInvalid, "zero must be 0, 1, 2 or 3", "strategy");
   if (s.virtual_stages > 1 && s.micro_batches() % s.pp) return indivisible("micro-batches", s.micro_batches(), "pp (interleaving)", s.pp);
   return {};
 }
 
 Result<std::vector<Group>> make_groups(const Strategy& s) {
-  if ((s.tp * s.dp * s.cp) % s.ep) return std::unexpected(indivisible("ranks of a stage (tp × dp × cp)", s.tp * s.dp * s.cp, "ep", s.ep).error());
+  if ((s.tp * s.dp * s.cp) % s.ep)
+    return std::unexpected(indivisible("ranks of a stage (tp × dp × cp)", s.tp * s.dp * s.cp, "ep", s.ep).error());
   std::vector<Group> out;
   // rank = tp + TP·(cp + CP·(dp + DP·pp))
   auto rank = [&](int t, int c, int d, int p) { return t + s.tp * (c + s.cp * (d + s.dp * p)); };

@@ -14,8 +14,16 @@ fabric::DeviceModel h100() {
 
 // Parameter counts as the publishers state them.
 TEST(WorkloadModel, PublishedParameterCounts) {
-  for (auto [name, billions] : {std::pair{"llama-2-7b", 6.738}, {"llama-2-13b", 13.016}, {"llama-2-70b", 68.977}, {"llama-3-8b", 8.030}, {"llama-3-70b", 70.554}, {"llama-3-405b", 405.85}, {"mixtral-8x7b", 46.70},
-                                {"deepseek-v3", 671.0}, {"qwen3-235b-a22b", 235.1}, {"gpt3-175b", 174.6}}) {
+  for (auto [name, billions] : {std::pair{"llama-2-7b", 6.738},
+                                {"llama-2-13b", 13.016},
+                                {"llama-2-70b", 68.977},
+                                {"llama-3-8b", 8.030},
+                                {"llama-3-70b", 70.554},
+                                {"llama-3-405b", 405.85},
+                                {"mixtral-8x7b", 46.70},
+                                {"deepseek-v3", 671.0},
+                                {"qwen3-235b-a22b", 235.1},
+                                {"gpt3-175b", 174.6}}) {
     auto m = load_model(name);
     ASSERT_TRUE(m.has_value()) << m.error().text();
     EXPECT_NEAR(static_cast<double>(m->parameters()) / 1e9, billions, billions * 0.004) << name;

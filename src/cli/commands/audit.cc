@@ -26,7 +26,9 @@ const std::vector<OptionSpec> kOptions = {
     {"--limit", "N", "the newest N entries (default 200)"},
     {"--json", "", "one JSON object a line, with what changed"},
 };
-constexpr const char* kExamples = "  weft audit --store run.db\n  weft audit --store run.db --entity sn1/node3 --from 10m --to 30m\n  weft audit --store run.db --incident I0002 --json\n";
+constexpr const char* kExamples =
+    "  weft audit --store run.db\n  weft audit --store run.db --entity sn1/node3 --from 10m --to 30m\n  weft audit --store run.db "
+    "--incident I0002 --json\n";
 
 Result<Instant> parse_time(const Options& options, const std::string& name, Instant first, Instant otherwise) {
   if (!options.has(name)) return otherwise;
@@ -35,13 +37,17 @@ Result<Instant> parse_time(const Options& options, const std::string& name, Inst
   if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &s, &used) == 6) {
     std::string rest = text.substr(static_cast<std::size_t>(used));
     if ((rest.empty() || rest == "Z") && mo >= 1 && mo <= 12 && d >= 1 && d <= 31 && h < 24 && mi < 60 && s < 60 && y >= 1970 && y < 2262) {
-      std::chrono::year_month_day day{std::chrono::year(y), std::chrono::month(static_cast<unsigned>(mo)), std::chrono::day(static_cast<unsigned>(d))};
-      if (day.ok()) return Instant(std::chrono::sys_days(day).time_since_epoch().count() * 86'400'000'000'000) + seconds(h * 3600 + mi * 60 + s);
+      std::chrono::year_month_day day{std::chrono::year(y), std::chrono::month(static_cast<unsigned>(mo)),
+                                      std::chrono::day(static_cast<unsigned>(d))};
+      if (day.ok())
+        return Instant(std::chrono::sys_days(day).time_since_epoch().count() * 86'400'000'000'000) + seconds(h * 3600 + mi * 60 + s);
     }
     return fail(ErrorKind::kInvalid, "--" + name + " '" + text + "' is no time; write 2026-01-01T00:00:00Z, or 10m");
   }
   auto after = options.seconds(name, 0);
-  if (!after) return fail(ErrorKind::kInvalid, "--" + name + " '" + text + "' is no time; write 2026-01-01T00:00:00Z, or 10m (after the first entry)");
+  if (!after)
+    return fail(ErrorKind::kInvalid,
+                "--" + name + " '" + text + "' is no time; write 2026-01-01T00:00:00Z, or 10m (after the first entry)");
   return first + seconds(*after);
 }
 
@@ -56,10 +62,13 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft audit --store FILE [filters]", "What was planned, done, measured, released, by whom and why. Exit code 0: found, 1: no entry matches.", kOptions, kExamples);
+    io.out << usage_text("weft audit --store FILE [filters]",
+                         "What was planned, done, measured, released, by whom and why. Exit code 0: found, 1: no entry matches.", kOptions,
+                         kExamples);
     return 0;
   }
-  if (!options->positional.empty()) return report_error(Error{ErrorKind::kInvalid, "unexpected '" + options->positional[0] + "'; usage: weft audit --store FILE", ""}, io);
+  if (!options->positional.empty())
+    return report_error(Error{ErrorKind::kInvalid, "unexpected '" + options->positional[0] + "'; usage: weft audit --store FILE", ""}, io);
   std::string file = options->get("store");
   if (file.empty()) return report_error(Error{ErrorKind::kInvalid, "--store FILE is needed: the journal named to weft up --store", ""}, io);
   // Opening would create it.
@@ -88,13 +97,24 @@ int run(const std::vector<std::string>& words, Io& io) {
   list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(left_out));
   if (options->has("json")) {
     for (const auto& e : list)
-      io.out << dump_json({{"sequence", e.sequence}, {"at", iso8601(e.at)}, {"kind", e.kind}, {"subject", e.subject}, {"entity", e.entity}, {"who", e.who}, {"why", e.why}, {"before", *e.before}, {"after", *e.after}}, -1) << "\n";
+      io.out << dump_json({{"sequence", e.sequence},
+                           {"at", iso8601(e.at)},
+                           {"kind", e.kind},
+                           {"subject", e.subject},
+                           {"entity", e.entity},
+                           {"who", e.who},
+                           {"why", e.why},
+                           {"before", *e.before},
+                           {"after", *e.after}},
+                          -1)
+             << "\n";
   } else {
     Report report;
     report.title = fmt::format("{} of {}", list.size() == 1 ? "1 entry" : fmt::format("{} entries", list.size()), file);
     Table table;
     table.columns = {{"#", Align::kRight}, {"time"}, {"kind"}, {"subject"}, {"part"}, {"who"}, {"why"}};
-    for (const auto& e : list) table.rows.push_back({std::to_string(e.sequence), clock_text(e.at - first), e.kind, e.subject, e.entity, e.who, e.why});
+    for (const auto& e : list)
+      table.rows.push_back({std::to_string(e.sequence), clock_text(e.at - first), e.kind, e.subject, e.entity, e.who, e.why});
     Section& section = report.sections.emplace_back();
     if (!list.empty()) section.facts = {{"time 00:00:00", iso8601(first)}};
     section.tables.push_back(std::move(table));

@@ -27,7 +27,8 @@ const std::vector<OptionSpec> kOptions = {
     {"--json", "", "JSON instead of the table"},
     {"--out", "FILE", "write the result to a file"},
 };
-constexpr const char* kExamples = "  weft collective lab-32 --kind all-reduce --size 256M\n  weft collective pod-144 --kind all-to-all --size 64MiB --cards 72\n";
+constexpr const char* kExamples =
+    "  weft collective lab-32 --kind all-reduce --size 256M\n  weft collective pod-144 --kind all-to-all --size 64MiB --cards 72\n";
 
 struct Row {
   std::string name;
@@ -37,7 +38,8 @@ struct Row {
 
 Result<Collective> kind_of(const std::string& name) {
   std::vector<std::string> known;
-  for (Collective k : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll, Collective::kBroadcast}) {
+  for (Collective k :
+       {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kAllToAll, Collective::kBroadcast}) {
     known.emplace_back(workload::collective_name(k));
     if (name == known.back()) return k;
   }
@@ -51,12 +53,14 @@ Result<std::vector<fabric::DeviceId>> cards_of(const fabric::Snapshot& s, const 
   std::vector<fabric::DeviceId> out;
   if (text.empty()) out = usable;
   else if (auto n = parse_int(text)) {
-    if (*n < 1 || static_cast<std::size_t>(*n) > usable.size()) return fail(ErrorKind::kInvalid, fmt::format("--cards {}: the site has {} usable cards", text, usable.size()));
+    if (*n < 1 || static_cast<std::size_t>(*n) > usable.size())
+      return fail(ErrorKind::kInvalid, fmt::format("--cards {}: the site has {} usable cards", text, usable.size()));
     out.assign(usable.begin(), usable.begin() + static_cast<std::ptrdiff_t>(*n));
   } else {
     for (std::string_view name : split(text, ',')) {
       WEFT_ASSIGN(fabric::DeviceId d, s.find_device(trim(name)));
-      if (s.device(d).kind != fabric::DeviceKind::kCard) return fail(ErrorKind::kInvalid, fmt::format("{} is a {}, not a card", s.name(d), fabric::kind_name(s.device(d).kind)));
+      if (s.device(d).kind != fabric::DeviceKind::kCard)
+        return fail(ErrorKind::kInvalid, fmt::format("{} is a {}, not a card", s.name(d), fabric::kind_name(s.device(d).kind)));
       if (std::find(out.begin(), out.end(), d) != out.end()) return fail(ErrorKind::kInvalid, fmt::format("{} is named twice", s.name(d)));
       out.push_back(d);
     }
@@ -69,36 +73,57 @@ Result<std::vector<fabric::DeviceId>> cards_of(const fabric::Snapshot& s, const 
 Status rates_known(const fabric::Snapshot& s, const std::vector<fabric::DeviceId>& cards) {
   for (fabric::DeviceId c : cards)
     for (fabric::PortId p : s.ports_of(c))
-      if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(fabric::Network::kScaleUp)) && s.link(l).rate.value() <= 0)
+      if (fabric::LinkId l = s.port(p).link;
+          l.ok() && (s.link(l).networks & fabric::bit(fabric::Network::kScaleUp)) && s.link(l).rate.value() <= 0)
         return fail(ErrorKind::kInvalid, fmt::format("rate of {} is not known; give it in the site file", s.name(l)));
   return {};
 }
 
-Json to_json(const fabric::Snapshot& s, const collective::GroupShape& shape, Collective kind, Bytes bytes, const std::vector<Row>& rows, const std::string& chosen) {
+Json to_json(const fabric::Snapshot& s, const collective::GroupShape& shape, Collective kind, Bytes bytes, const std::vector<Row>& rows,
+             const std::string& chosen) {
   Json out;
   out["site"] = s.site_name(), out["kind"] = workload::collective_name(kind), out["bytes"] = bytes.value(), out["chosen"] = chosen;
-  out["group"] = {{"members", shape.members}, {"domains", shape.domains}, {"inner_bytes_per_second", shape.inner.value()}, {"inner_latency_s", shape.inner_latency.value()},
-                  {"outer_bytes_per_second", shape.outer.value()}, {"outer_latency_s", shape.outer_latency.value()}};
+  out["group"] = {{"members", shape.members},
+                  {"domains", shape.domains},
+                  {"inner_bytes_per_second", shape.inner.value()},
+                  {"inner_latency_s", shape.inner_latency.value()},
+                  {"outer_bytes_per_second", shape.outer.value()},
+                  {"outer_latency_s", shape.outer_latency.value()}};
   for (const Row& r : rows) {
     double busiest = 0;
     for (const auto& l : r.run.links) busiest = std::max(busiest, l.utilisation);
-    out["algorithms"].push_back({{"name", r.name}, {"predicted_s", r.cost.time.value()}, {"latency_s", r.cost.latency_part.value()}, {"simulated_s", r.run.time.value()},
-                                 {"bus_bandwidth_bytes_per_second", collective::bus_bandwidth(kind, shape.members, bytes, r.run.time).value()}, {"busiest_link_utilisation", busiest}});
+    out["algorithms"].push_back(
+        {{"name", r.name},
+         {"predicted_s", r.cost.time.value()},
+         {"latency_s", r.cost.latency_part.value()},
+         {"simulated_s", r.run.time.value()},
+         {"bus_bandwidth_bytes_per_second", collective::bus_bandwidth(kind, shape.members, bytes, r.run.time).value()},
+         {"busiest_link_utilisation", busiest}});
   }
   return out;
 }
 
-Report to_report(const fabric::Snapshot& s, const collective::GroupShape& shape, Collective kind, Bytes bytes, const std::vector<Row>& rows, const std::string& chosen) {
+Report to_report(const fabric::Snapshot& s, const collective::GroupShape& shape, Collective kind, Bytes bytes, const std::vector<Row>& rows,
+                 const std::string& chosen) {
   Section section;
-  section.facts = {{"collective", fmt::format("{} of {} over {} cards", workload::collective_name(kind), human(bytes), shape.members)},
-                   {"domains", shape.domains == 1 ? "1" : fmt::format("{} of {} to {} cards", shape.domains, shape.min_per_domain, shape.max_per_domain)}};
-  if (shape.max_per_domain > 1) section.facts.emplace_back("inside", fmt::format("{} a card, {} a message", human(shape.inner), human(shape.inner_latency)));
-  if (shape.domains > 1) section.facts.emplace_back("between", fmt::format("{} a card, {} a message", human(shape.outer), human(shape.outer_latency)));
+  section.facts = {
+      {"collective", fmt::format("{} of {} over {} cards", workload::collective_name(kind), human(bytes), shape.members)},
+      {"domains",
+       shape.domains == 1 ? "1" : fmt::format("{} of {} to {} cards", shape.domains, shape.min_per_domain, shape.max_per_domain)}};
+  if (shape.max_per_domain > 1)
+    section.facts.emplace_back("inside", fmt::format("{} a card, {} a message", human(shape.inner), human(shape.inner_latency)));
+  if (shape.domains > 1)
+    section.facts.emplace_back("between", fmt::format("{} a card, {} a message", human(shape.outer), human(shape.outer_latency)));
   section.facts.emplace_back("chosen", chosen);
   Table table;
-  table.columns = {{"algorithm"}, {"formula", Align::kRight}, {"simulated", Align::kRight}, {"of it latency", Align::kRight}, {"bus bandwidth", Align::kRight}};
+  table.columns = {{"algorithm"},
+                   {"formula", Align::kRight},
+                   {"simulated", Align::kRight},
+                   {"of it latency", Align::kRight},
+                   {"bus bandwidth", Align::kRight}};
   for (const Row& r : rows)
-    table.rows.push_back({r.name, human(r.cost.time), human(r.run.time), human(r.cost.latency_part), human(collective::bus_bandwidth(kind, shape.members, bytes, r.run.time))});
+    table.rows.push_back({r.name, human(r.cost.time), human(r.run.time), human(r.cost.latency_part),
+                          human(collective::bus_bandwidth(kind, shape.members, bytes, r.run.time))});
   section.tables.push_back(std::move(table));
   return {fmt::format("Collective on {}", s.site_name()), {section}};
 }
@@ -108,11 +133,13 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!parsed) return report_error(parsed.error(), io);
   const Options& options = *parsed;
   if (options.has("help")) {
-    io.out << usage_text("weft collective SITE [options]", "Time of a collective on a site's cards, by closed form and by the flow model.", kOptions, kExamples);
+    io.out << usage_text("weft collective SITE [options]", "Time of a collective on a site's cards, by closed form and by the flow model.",
+                         kOptions, kExamples);
     return 0;
   }
   std::string site = !options.positional.empty() ? options.positional[0] : options.get("site");
-  if (site.empty() || options.positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, "name one site: weft collective SITE (weft list shows them)", ""}, io);
+  if (site.empty() || options.positional.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, "name one site: weft collective SITE (weft list shows them)", ""}, io);
   auto kind = kind_of(options.get("kind", "all-reduce"));
   if (!kind) return report_error(kind.error(), io);
   auto size = parse_quantity(options.get("size", "256M"), "B");
@@ -128,9 +155,15 @@ int run(const std::vector<std::string>& words, Io& io) {
   collective::GroupShape shape = collective::shape_of(*cards, routes);
   std::string only = options.get("algorithm");
   const collective::Algorithm* named = only.empty() ? nullptr : collective::algorithms().find(only);
-  if (!only.empty() && !named) return report_error(Error{ErrorKind::kInvalid, "no collective algorithm '" + only + "'; known: " + collective::algorithms().names(), ""}, io);
+  if (!only.empty() && !named)
+    return report_error(
+        Error{ErrorKind::kInvalid, "no collective algorithm '" + only + "'; known: " + collective::algorithms().names(), ""}, io);
   if (named && !named->supports(*kind, shape))
-    return report_error(Error{ErrorKind::kInvalid, fmt::format("{} does not do {} over {} cards in {} domain{} here", only, workload::collective_name(*kind), shape.members, shape.domains, shape.domains == 1 ? "" : "s"), ""}, io);
+    return report_error(Error{ErrorKind::kInvalid,
+                              fmt::format("{} does not do {} over {} cards in {} domain{} here", only, workload::collective_name(*kind),
+                                          shape.members, shape.domains, shape.domains == 1 ? "" : "s"),
+                              ""},
+                        io);
   std::vector<Row> rows;
   for (const collective::Algorithm& a : collective::algorithms().entries()) {
     if ((named && named != &a) || !a.supports(*kind, shape)) continue;
@@ -142,7 +175,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.cost.time < b.cost.time; });
   std::string chosen = named ? only : collective::choose(*kind, shape, bytes).algorithm->name;
-  std::string text = options.has("json") ? dump_json(to_json(*snapshot, shape, *kind, bytes, rows, chosen)) + "\n" : to_text(to_report(*snapshot, shape, *kind, bytes, rows, chosen));
+  std::string text = options.has("json") ? dump_json(to_json(*snapshot, shape, *kind, bytes, rows, chosen)) + "\n"
+                                         : to_text(to_report(*snapshot, shape, *kind, bytes, rows, chosen));
   if (!options.has("out")) io.out << text;
   else if (Status s = write_file(options.get("out"), text); !s) return report_error(s.error(), io);
   return 0;

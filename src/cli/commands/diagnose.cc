@@ -47,7 +47,11 @@ Result<std::vector<diagnose::RunningJob>> read_jobs(const std::string& file, con
     WEFT_TRY(item.only({"name", "strategy", "cards"}));
     WEFT_ASSIGN(job.job.name, item.get("name").text());
     WEFT_TRY(item.get("strategy").only({"tp", "pp", "dp", "ep", "cp"}));
-    for (auto [key, field] : {std::pair{"tp", &job.job.strategy.tp}, {"pp", &job.job.strategy.pp}, {"dp", &job.job.strategy.dp}, {"ep", &job.job.strategy.ep}, {"cp", &job.job.strategy.cp}})
+    for (auto [key, field] : {std::pair{"tp", &job.job.strategy.tp},
+                              {"pp", &job.job.strategy.pp},
+                              {"dp", &job.job.strategy.dp},
+                              {"ep", &job.job.strategy.ep},
+                              {"cp", &job.job.strategy.cp}})
       if (item.get("strategy").has(key)) {
         WEFT_ASSIGN(std::int64_t n, item.get("strategy").get(key).integer(1, 1'000'000));
         *field = static_cast<int>(n);
@@ -61,7 +65,8 @@ Result<std::vector<diagnose::RunningJob>> read_jobs(const std::string& file, con
       job.placement.cards.push_back(*card);
     }
     if (static_cast<int>(job.placement.cards.size()) != job.job.strategy.world())
-      return item.error(fmt::format("{} cards for {} ranks (tp x pp x dp x cp): give one card per rank", job.placement.cards.size(), job.job.strategy.world()));
+      return item.error(fmt::format("{} cards for {} ranks (tp x pp x dp x cp): give one card per rank", job.placement.cards.size(),
+                                    job.job.strategy.world()));
     WEFT_ASSIGN(job.placement.groups, workload::make_groups(job.job.strategy));
     job.placement.job = job.job.name;
     out.push_back(std::move(job));
@@ -74,12 +79,19 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!parsed) return report_error(parsed.error(), io);
   const Options& options = *parsed;
   if (options.has("help")) {
-    io.out << usage_text("weft diagnose SITE --metrics FILE… [options]", "Finds what is wrong from kept telemetry: ranked causes with evidence, impact and the test that would settle it. Exit code 0: nothing, 1: something.", kOptions, kExamples);
+    io.out << usage_text("weft diagnose SITE --metrics FILE… [options]",
+                         "Finds what is wrong from kept telemetry: ranked causes with evidence, impact and the test that would settle it. "
+                         "Exit code 0: nothing, 1: something.",
+                         kOptions, kExamples);
     return 0;
   }
   std::string name = !options.positional.empty() ? options.positional[0] : options.get("site");
-  if (name.empty() || options.positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, "name one site: weft diagnose SITE --metrics FILE (weft list shows sites)", ""}, io);
-  if (!options.has("metrics") && !options.has("events")) return report_error(Error{ErrorKind::kInvalid, "give telemetry: --metrics FILE (output of an exporter, or a directory of scrapes) or --events FILE", ""}, io);
+  if (name.empty() || options.positional.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, "name one site: weft diagnose SITE --metrics FILE (weft list shows sites)", ""}, io);
+  if (!options.has("metrics") && !options.has("events"))
+    return report_error(Error{ErrorKind::kInvalid,
+                              "give telemetry: --metrics FILE (output of an exporter, or a directory of scrapes) or --events FILE", ""},
+                        io);
   auto every = options.seconds("every", 15);
   if (!every) return report_error(every.error(), io);
   if (*every <= 0) return report_error(Error{ErrorKind::kInvalid, "--every must be above zero", ""}, io);
@@ -94,7 +106,8 @@ int run(const std::vector<std::string>& words, Io& io) {
     for (const auto& [foreign, target] : map->entries()) {
       auto text = target.text();
       if (!text) return report_error(text.error(), io);
-      if (!site->find_device(*text) && !site->find_port(*text)) return report_error(target.error("no part '" + *text + "' in the site").error(), io);
+      if (!site->find_device(*text) && !site->find_port(*text))
+        return report_error(target.error("no part '" + *text + "' in the site").error(), io);
       labels.add(foreign, *text);
     }
   }
@@ -155,10 +168,14 @@ int run(const std::vector<std::string>& words, Io& io) {
     if (d.settled || !d.over) list.push_back(d);
   if (source) {
     const telemetry::FileSummary& s = source->summary();
-    io.err << fmt::format("read {} samples of {} series in {} file{}, {} to {}\n", s.samples, series.size(), s.files, s.files == 1 ? "" : "s", iso8601(s.from), iso8601(s.to));
-    if (s.unmapped) io.err << fmt::format("{} samples belong to no part of {} (first: {}); give --map FILE to name them\n", s.unmapped, name, s.first_unmapped);
+    io.err << fmt::format("read {} samples of {} series in {} file{}, {} to {}\n", s.samples, series.size(), s.files,
+                          s.files == 1 ? "" : "s", iso8601(s.from), iso8601(s.to));
+    if (s.unmapped)
+      io.err << fmt::format("{} samples belong to no part of {} (first: {}); give --map FILE to name them\n", s.unmapped, name,
+                            s.first_unmapped);
     if (s.bad_lines) io.err << fmt::format("{} lines could not be read, the first: {}\n", s.bad_lines, s.first_bad);
-    if (times.size() < 20) io.err << fmt::format("only {} points in time: states, flags and peers can be judged, own history cannot\n", times.size());
+    if (times.size() < 20)
+      io.err << fmt::format("only {} points in time: states, flags and peers can be judged, own history cannot\n", times.size());
   }
   std::string text;
   if (options.has("json")) {
@@ -172,8 +189,12 @@ int run(const std::vector<std::string>& words, Io& io) {
   } else {
     Report report = diagnose::to_report(list, "Diagnosis of " + name);
     if (options.has("findings")) {
-      Table table{"All symptoms alive at the end", {{"symptom", Align::kLeft, ""}, {"part", Align::kLeft, ""}, {"strength", Align::kRight, ""}, {"what was seen", Align::kLeft, ""}}, {}};
-      for (const auto& f : diagnoser.findings()) table.rows.push_back({f.sign, f.entity, fmt::format("{:.2f}", f.strength), f.evidence.empty() ? "" : f.evidence[0].text});
+      Table table{
+          "All symptoms alive at the end",
+          {{"symptom", Align::kLeft, ""}, {"part", Align::kLeft, ""}, {"strength", Align::kRight, ""}, {"what was seen", Align::kLeft, ""}},
+          {}};
+      for (const auto& f : diagnoser.findings())
+        table.rows.push_back({f.sign, f.entity, fmt::format("{:.2f}", f.strength), f.evidence.empty() ? "" : f.evidence[0].text});
       report.sections.push_back({.heading = "Symptoms", .paragraphs = {}, .facts = {}, .tables = {table}, .charts = {}});
     }
     text = options.has("html") ? to_html(report) : to_text(report);

@@ -31,7 +31,11 @@ int run(const std::vector<std::string>& words, Io& io) {
   std::vector<std::string> known;
   for (const FabricVerbEntry& v : fabric_verbs().entries()) known.push_back(v.name);
   std::string near = nearest(words[0], known);
-  return report_error(Error{ErrorKind::kInvalid, fmt::format("unknown verb '{}'{}; known: {}", words[0], near.empty() ? "" : ", did you mean '" + near + "'?", fabric_verbs().names()), ""}, io);
+  return report_error(Error{ErrorKind::kInvalid,
+                            fmt::format("unknown verb '{}'{}; known: {}", words[0], near.empty() ? "" : ", did you mean '" + near + "'?",
+                                        fabric_verbs().names()),
+                            ""},
+                      io);
 }
 
 WEFT_REGISTER(commands(), {"fabric", "the machine: import, show, check, count, paths, export", run});

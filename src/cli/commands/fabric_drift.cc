@@ -18,13 +18,16 @@ const std::vector<OptionSpec> kOptions = {
     {"--format", "NAME", "format of the file (default: recognised by its text)"},
     {"--json", "", "one JSON document: {drift, items: [{kind, entities, text, explains}], compared, skipped}"},
 };
-constexpr const char* kExamples = "  weft fabric drift site.yaml topology.conf\n  weft fabric drift site.yaml topo-m.txt --node sn1/node3\n";
+constexpr const char* kExamples =
+    "  weft fabric drift site.yaml topology.conf\n  weft fabric drift site.yaml topo-m.txt --node sn1/node3\n";
 
 int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   if (options->has("help") || options->positional.size() != 2) {
-    (options->has("help") ? io.out : io.err) << usage_text("weft fabric drift SITE OBSERVED", "Compares the intended site with what was discovered; the smallest explanation first.", kOptions, kExamples);
+    (options->has("help") ? io.out : io.err) << usage_text(
+        "weft fabric drift SITE OBSERVED", "Compares the intended site with what was discovered; the smallest explanation first.", kOptions,
+        kExamples);
     return options->has("help") ? 0 : 2;
   }
   auto site = fabric::load_site(options->positional[0]);
@@ -38,7 +41,8 @@ int run(const std::vector<std::string>& words, Io& io) {
     auto found = site->find_device(options->get("node"));
     if (!found) return report_error(found.error(), io);
     node = site->container(*found, fabric::DeviceKind::kNode);
-    if (!node.ok()) return report_error(Error{ErrorKind::kInvalid, fmt::format("{} is not a node and lies in none", options->get("node")), ""}, io);
+    if (!node.ok())
+      return report_error(Error{ErrorKind::kInvalid, fmt::format("{} is not a node and lies in none", options->get("node")), ""}, io);
   }
   auto drift = fabric::find_drift(*site, *observed, node);
   if (!drift) return report_error(drift.error(), io);

@@ -58,10 +58,14 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (options->has("help") || options->positional.empty()) {
     std::string formats = "\nformats:\n";
     for (const auto& e : fabric::importers().entries()) formats += fmt::format("  {:<18} {}\n", e.name, e.help);
-    (options->has("help") ? io.out : io.err) << usage_text("weft fabric import FILE [options] > site.yaml", "Reads what others wrote about a machine and writes it as a site file.", kOptions, kExamples) << formats;
+    (options->has("help") ? io.out : io.err) << usage_text("weft fabric import FILE [options] > site.yaml",
+                                                           "Reads what others wrote about a machine and writes it as a site file.",
+                                                           kOptions, kExamples)
+                                             << formats;
     return options->has("help") ? 0 : 2;
   }
-  if (options->positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, fmt::format("one file at a time; '{}' is too many", options->positional[1]), ""}, io);
+  if (options->positional.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, fmt::format("one file at a time; '{}' is too many", options->positional[1]), ""}, io);
   const std::string& path = options->positional[0];
   auto text = read_input(path);
   if (!text) return report_error(text.error(), io);
@@ -69,7 +73,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!observed) return report_error(observed.error(), io);
   for (auto [option, add] : {std::pair{"slurm-conf", &fabric::add_slurm_conf}, std::pair{"gres-conf", &fabric::add_gres_conf}}) {
     if (!options->has(option)) continue;
-    if (observed->format != "slurm-topology") return report_error(Error{ErrorKind::kInvalid, fmt::format("--{} goes with a topology.conf, not with {}", option, observed->format), ""}, io);
+    if (observed->format != "slurm-topology")
+      return report_error(
+          Error{ErrorKind::kInvalid, fmt::format("--{} goes with a topology.conf, not with {}", option, observed->format), ""}, io);
     std::string file = options->get(option);
     auto conf = read_file(file, fabric::kMaxImportBytes + 1);
     if (!conf) return report_error(conf.error(), io);
@@ -82,7 +88,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (options->has("json")) {
     output = dump_json(fabric::to_json(*observed)) + "\n";
   } else {
-    fabric::SiteAssumptions assume{options->get("name"), options->get("scale-up-form"), static_cast<int>(*nodes), options->get("scale-out"), options->get("pick")};
+    fabric::SiteAssumptions assume{options->get("name"), options->get("scale-up-form"), static_cast<int>(*nodes), options->get("scale-out"),
+                                   options->get("pick")};
     auto made = fabric::to_site(*observed, assume);
     if (!made) return report_error(made.error(), io);
     site = std::move(*made);
@@ -91,7 +98,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   io.err << to_text(fabric::report(*observed, options->has("all") ? SIZE_MAX : 20));
   auto collisions = fabric::identify(*observed).collisions();
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < collisions.size() && i < 20; ++i) names.push_back(fmt::format("the {} '{}' stands for {}", name_space_name(collisions[i].space), collisions[i].foreign, fmt::join(collisions[i].canonical, " and ")));
+  for (std::size_t i = 0; i < collisions.size() && i < 20; ++i)
+    names.push_back(fmt::format("the {} '{}' stands for {}", name_space_name(collisions[i].space), collisions[i].foreign,
+                                fmt::join(collisions[i].canonical, " and ")));
   if (collisions.size() > 20) names.push_back(fmt::format("… and {} more", collisions.size() - 20));
   list(io.err, "Names that stand for several things", names);
   list(io.err, "Assumed (by your options, not said by the file)", site.assumed);

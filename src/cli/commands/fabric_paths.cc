@@ -8,13 +8,23 @@
 namespace weft::cli {
 namespace {
 
-const std::vector<OptionSpec> kOptions = site_options({{"--from", "DEVICE", "the same as naming it first"}, {"--to", "DEVICE", "the same as naming it second"}, {"--network", "NAME", "scale-up, scale-out, storage, management (default: the one a library would choose)"}});
-constexpr const char* kExamples = "  weft fabric paths lab-32 sn1/node1/card0 sn1/node4/card7\n  weft fabric paths pod-144 sn1/node1/card0 sn2/node1/card0 --network scale-out --json\n";
+const std::vector<OptionSpec> kOptions =
+    site_options({{"--from", "DEVICE", "the same as naming it first"},
+                  {"--to", "DEVICE", "the same as naming it second"},
+                  {"--network", "NAME", "scale-up, scale-out, storage, management (default: the one a library would choose)"}});
+constexpr const char* kExamples =
+    "  weft fabric paths lab-32 sn1/node1/card0 sn1/node4/card7\n  weft fabric paths pod-144 sn1/node1/card0 sn2/node1/card0 --network "
+    "scale-out --json\n";
 
 int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
-  if (options->has("help")) return io.out << usage_text("weft fabric paths SITE FROM TO [options]", "Shows all equal-cost routes between two devices: every link with its share of the traffic, the rate one flow can reach and the latency.", kOptions, kExamples), 0;
+  if (options->has("help"))
+    return io.out << usage_text("weft fabric paths SITE FROM TO [options]",
+                                "Shows all equal-cost routes between two devices: every link with its share of the traffic, the rate one "
+                                "flow can reach and the latency.",
+                                kOptions, kExamples),
+           0;
   std::vector<std::string> rest;
   auto site = site_of(*options, rest);
   if (!site) return report_error(site.error(), io);
@@ -28,7 +38,11 @@ int run(const std::vector<std::string>& words, Io& io) {
   fabric::Network network = routes.best_network(*from, *to);
   if (options->has("network")) {
     auto named = fabric::parse_network(options->get("network"));
-    if (!named) return report_error(Error{ErrorKind::kInvalid, "unknown network '" + options->get("network") + "'; known: scale-up, scale-out, storage, management, host", ""}, io);
+    if (!named)
+      return report_error(
+          Error{ErrorKind::kInvalid,
+                "unknown network '" + options->get("network") + "'; known: scale-up, scale-out, storage, management, host", ""},
+          io);
     network = *named;
   }
   const fabric::Route& route = routes.between(*from, *to, network);

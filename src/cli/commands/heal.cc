@@ -21,18 +21,24 @@ const std::vector<OptionSpec> kOptions = {
 
 int plan(const Options& options, Io& io) {
   std::string site = options.positional.size() > 1 ? options.positional[1] : options.get("site");
-  if (site.empty() || !options.has("fault") || !options.has("entity")) return report_error(Error{ErrorKind::kInvalid, "weft heal plan SITE --fault CLASS --entity NAME", ""}, io);
+  if (site.empty() || !options.has("fault") || !options.has("entity"))
+    return report_error(Error{ErrorKind::kInvalid, "weft heal plan SITE --fault CLASS --entity NAME", ""}, io);
   const diagnose::FaultClass* k = diagnose::find_fault_class(options.get("fault"));
   if (!k) {
     std::vector<std::string> known;
     for (const auto& f : diagnose::fault_classes()) known.emplace_back(f.id);
     std::string near = nearest(options.get("fault"), known);
-    return report_error(Error{ErrorKind::kInvalid, "no fault class '" + options.get("fault") + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " ('weft list faults' shows them)", ""}, io);
+    return report_error(Error{ErrorKind::kInvalid,
+                              "no fault class '" + options.get("fault") + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                                  " ('weft list faults' shows them)",
+                              ""},
+                        io);
   }
   auto snapshot = fabric::load_site(site);
   if (!snapshot) return report_error(snapshot.error(), io);
   std::string entity = options.get("entity");
-  if (k->entity_kind != "job" && !snapshot->find_device(entity) && !snapshot->find_link(entity)) return report_error(snapshot->find_device(entity).error(), io);
+  if (k->entity_kind != "job" && !snapshot->find_device(entity) && !snapshot->find_link(entity))
+    return report_error(snapshot->find_device(entity).error(), io);
   diagnose::Diagnosis d;
   diagnose::Cause cause;
   cause.fault = std::string(k->id), cause.entity = entity, cause.layer = k->layer, cause.confidence = 0.9;
@@ -50,8 +56,12 @@ int plan(const Options& options, Io& io) {
   Section& s = report.sections.emplace_back();
   s.facts = {{"policy", p.policy}, {"reason", p.reason}, {"owner", p.owner}, {"expires", human(p.expiry)}, {"back when", p.release_when}};
   if (!p.report.empty()) s.facts.emplace_back("report", p.report);
-  if (!p.retest.kind.empty()) s.facts.emplace_back("retest", fmt::format("{} of {}: {} at least {:g}", p.retest.kind, p.retest.target, p.retest.measure, p.retest.at_least));
-  if (!p.release_test.kind.empty()) s.facts.emplace_back("release test", fmt::format("{} of {}: {} at least {:g}", p.release_test.kind, p.release_test.target, p.release_test.measure, p.release_test.at_least));
+  if (!p.retest.kind.empty())
+    s.facts.emplace_back("retest",
+                         fmt::format("{} of {}: {} at least {:g}", p.retest.kind, p.retest.target, p.retest.measure, p.retest.at_least));
+  if (!p.release_test.kind.empty())
+    s.facts.emplace_back("release test", fmt::format("{} of {}: {} at least {:g}", p.release_test.kind, p.release_test.target,
+                                                     p.release_test.measure, p.release_test.at_least));
   Table table;
   table.columns = {{"id"}, {"action"}, {"target"}, {"why"}, {"undo"}};
   for (const auto& a : p.actions) table.rows.push_back({a.id, a.kind, a.target, a.why, a.undo_kind});
@@ -65,7 +75,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!options) return report_error(options.error(), io);
   std::string verb = options->positional.empty() ? "" : options->positional[0];
   if (options->has("help") || verb.empty()) {
-    (options->has("help") ? io.out : io.err) << usage_text("weft heal plan SITE --fault CLASS --entity NAME", "Shows what the policies would do about a cause; nothing is done.", kOptions,
+    (options->has("help") ? io.out : io.err) << usage_text("weft heal plan SITE --fault CLASS --entity NAME",
+                                                           "Shows what the policies would do about a cause; nothing is done.", kOptions,
                                                            "  weft heal plan lab-32 --fault card_off_bus --entity sn1/node2/card3\n");
     return options->has("help") ? 0 : 2;
   }

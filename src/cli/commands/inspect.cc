@@ -26,7 +26,8 @@ const std::vector<OptionSpec> kOptions = {
     {"--html", "", "HTML report"},
     {"--out", "FILE", "write the result to a file"},
 };
-constexpr const char* kExamples = "  weft inspect lab-32\n  weft inspect lab-32 --fault link_half_rate --json\n  weft inspect pod-144 --html --out inspection.html\n";
+constexpr const char* kExamples =
+    "  weft inspect lab-32\n  weft inspect lab-32 --fault link_half_rate --json\n  weft inspect pod-144 --html --out inspection.html\n";
 
 int emit(const std::string& text, const Options& options, Io& io) {
   if (!options.has("out")) {
@@ -42,20 +43,25 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!parsed) return report_error(parsed.error(), io);
   const Options& options = *parsed;
   if (options.has("help")) {
-    io.out << usage_text("weft inspect SITE [options]", "Says whether work may start: exit code 0 when the gate is open, 1 when it is closed.", kOptions, kExamples);
+    io.out << usage_text("weft inspect SITE [options]",
+                         "Says whether work may start: exit code 0 when the gate is open, 1 when it is closed.", kOptions, kExamples);
     return 0;
   }
   std::vector<std::string> only;
   if (options.has("check")) only = options.given.at("check");
   for (const std::string& name : only)
-    if (!inspect::checks().find(name)) return report_error(Error{ErrorKind::kInvalid, "no check '" + name + "'; known: " + inspect::checks().names(), ""}, io);
+    if (!inspect::checks().find(name))
+      return report_error(Error{ErrorKind::kInvalid, "no check '" + name + "'; known: " + inspect::checks().names(), ""}, io);
   if (options.has("dry")) {
-    for (const auto& c : inspect::checks().entries()) io.out << fmt::format("{:<26} {:<18} {}\n", c.name, inspect::item_name(c.item), c.help);
+    for (const auto& c : inspect::checks().entries())
+      io.out << fmt::format("{:<26} {:<18} {}\n", c.name, inspect::item_name(c.item), c.help);
     return 0;
   }
-  if (options.has("level") && options.get("level") != "ordinary") return report_error(Error{ErrorKind::kInvalid, "level '" + options.get("level") + "' is not there; use --level ordinary", ""}, io);
+  if (options.has("level") && options.get("level") != "ordinary")
+    return report_error(Error{ErrorKind::kInvalid, "level '" + options.get("level") + "' is not there; use --level ordinary", ""}, io);
   std::string site = !options.positional.empty() ? options.positional[0] : options.get("site");
-  if (site.empty() || options.positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, "name one site: weft inspect SITE (weft list shows them)", ""}, io);
+  if (site.empty() || options.positional.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, "name one site: weft inspect SITE (weft list shows them)", ""}, io);
   auto lasts = options.seconds("for", 60);
   auto seed = options.integer("seed", 1, 0, INT64_MAX / 2);
   if (!lasts) return report_error(lasts.error(), io);
@@ -93,7 +99,9 @@ int run(const std::vector<std::string>& words, Io& io) {
     seen.add(batch);
   }
   inspect::Inspection result = inspect::inspect({*snapshot, seen, *rules}, only);
-  std::string text = options.has("json") ? dump_json(inspect::to_json(result)) + "\n" : options.has("html") ? to_html(inspect::to_report(result, *snapshot)) : to_text(inspect::to_report(result, *snapshot));
+  std::string text = options.has("json")   ? dump_json(inspect::to_json(result)) + "\n"
+                     : options.has("html") ? to_html(inspect::to_report(result, *snapshot))
+                                           : to_text(inspect::to_report(result, *snapshot));
   if (int code = emit(text, options, io)) return code;
   return result.gate(options.has("allow-unknown")) ? 0 : 1;
 }

@@ -44,7 +44,10 @@ std::vector<std::pair<std::string, Items>> everything() {
   }
   for (const std::string& m : workload::known_models()) {
     auto model = workload::load_model(m);
-    models.push_back({m, model ? fmt::format("{:.1f} B parameters{}", static_cast<double>(model->parameters()) / 1e9, model->moe() ? fmt::format(", {:.1f} B active", static_cast<double>(model->active_parameters()) / 1e9) : "") : ""});
+    models.push_back(
+        {m, model ? fmt::format("{:.1f} B parameters{}", static_cast<double>(model->parameters()) / 1e9,
+                                model->moe() ? fmt::format(", {:.1f} B active", static_cast<double>(model->active_parameters()) / 1e9) : "")
+                  : ""});
   }
   for (const auto& f : diagnose::fault_classes()) faults.push_back({std::string(f.id), std::string(f.title)});
   for (const auto& m : telemetry::metric_catalogue()) metrics.push_back({std::string(m.name), std::string(m.help)});
@@ -71,7 +74,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft list [KIND]", "Lists what is built in; KIND is one of the headings.", kOptions, "  weft list\n  weft list checks\n");
+    io.out << usage_text("weft list [KIND]", "Lists what is built in; KIND is one of the headings.", kOptions,
+                         "  weft list\n  weft list checks\n");
     return 0;
   }
   auto all = everything();
@@ -86,7 +90,11 @@ int run(const std::vector<std::string>& words, Io& io) {
     if (chosen.empty()) {
       std::string near = nearest(options->positional[0], kinds), list;
       for (const auto& k : kinds) list += (list.empty() ? "" : ", ") + k;
-      return report_error(Error{ErrorKind::kInvalid, "no kind '" + options->positional[0] + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " (" + list + ")", ""}, io);
+      return report_error(
+          Error{ErrorKind::kInvalid,
+                "no kind '" + options->positional[0] + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") + " (" + list + ")",
+                ""},
+          io);
     }
     all = chosen;
   }

@@ -30,7 +30,8 @@ std::vector<OptionSpec> specs() {
   return out;
 }
 constexpr const char* kExamples =
-    "  weft place lab-32 --model llama-3-8b --tp 8 --dp 2\n  weft place pod-144 --model llama-3-70b --tp 8 --pp 2 --dp 8 --spares 2 --json\n"
+    "  weft place lab-32 --model llama-3-8b --tp 8 --dp 2\n  weft place pod-144 --model llama-3-70b --tp 8 --pp 2 --dp 8 --spares 2 "
+    "--json\n"
     "  weft place pod-144 --model llama-3-8b --tp 4 --dp 16 --fail sn1/node2\n";
 
 // "sn1/node1/card0…3, sn1/node2/card0": runs of cards of one node together.
@@ -38,7 +39,9 @@ std::string card_list(const fabric::Snapshot& s, const std::vector<DeviceId>& ca
   std::string out;
   for (std::size_t i = 0; i < cards.size();) {
     std::size_t j = i;
-    while (j + 1 < cards.size() && s.device(cards[j + 1]).parent == s.device(cards[i]).parent && s.device(cards[j + 1]).index == s.device(cards[j]).index + 1) ++j;
+    while (j + 1 < cards.size() && s.device(cards[j + 1]).parent == s.device(cards[i]).parent &&
+           s.device(cards[j + 1]).index == s.device(cards[j]).index + 1)
+      ++j;
     out += (out.empty() ? "" : ", ") + s.name(cards[i]);
     if (j > i) out += fmt::format("…{}", s.device(cards[j]).index);
     i = j + 1;
@@ -52,14 +55,16 @@ int refuse(const place::Refusal& no, const Options& options, Io& io) {
   return 1;
 }
 
-void print(const fabric::Snapshot& s, const workload::Job& job, const workload::Placement& p, const std::vector<DeviceId>& before, const Options& options, Io& io) {
+void print(const fabric::Snapshot& s, const workload::Job& job, const workload::Placement& p, const std::vector<DeviceId>& before,
+           const Options& options, Io& io) {
   fabric::Routes routes(s);
   double comm = place::predicted_comm(routes, job, p).value();
   std::map<workload::Dim, std::pair<std::size_t, std::size_t>> inside;  // groups in one domain, groups
   for (const workload::Group& g : p.groups) {
     std::set<fabric::DomainId> homes;
     bool loose = false;
-    for (int r : g.ranks) homes.insert(s.hbd_of(p.cards[static_cast<std::size_t>(r)])), loose = loose || !s.hbd_of(p.cards[static_cast<std::size_t>(r)]).ok();
+    for (int r : g.ranks)
+      homes.insert(s.hbd_of(p.cards[static_cast<std::size_t>(r)])), loose = loose || !s.hbd_of(p.cards[static_cast<std::size_t>(r)]).ok();
     auto& n = inside[g.dim];
     n.first += homes.size() == 1 && !loose;
     ++n.second;
@@ -71,7 +76,8 @@ void print(const fabric::Snapshot& s, const workload::Job& job, const workload::
     for (DeviceId c : p.cards) cards.push_back(s.name(c));
     for (DeviceId c : p.spares) spares.push_back(s.name(c));
     for (const workload::Group& g : p.groups) groups.push_back({{"name", g.name()}, {"ranks", g.ranks}});
-    Json out{{"site", s.site_name()}, {"job", to_json(job)}, {"cards", cards}, {"groups", groups}, {"spares", spares}, {"score_s", p.score}, {"communication_s", comm}, {"snapshot_version", p.snapshot_version}};
+    Json out{{"site", s.site_name()}, {"job", to_json(job)}, {"cards", cards},          {"groups", groups},
+             {"spares", spares},      {"score_s", p.score},  {"communication_s", comm}, {"snapshot_version", p.snapshot_version}};
     if (!before.empty()) out["moved"] = moved;
     io.out << dump_json(out) << "\n";
     return;
@@ -79,7 +85,8 @@ void print(const fabric::Snapshot& s, const workload::Job& job, const workload::
   Report report;
   report.title = fmt::format("{} on {}", job.name, s.site_name());
   Section& section = report.sections.emplace_back();
-  section.facts = {{"strategy", strategy_text(job.strategy)}, {"predicted step", fmt::format("{}, of it communication {}", human(Seconds(p.score)), human(Seconds(comm)))}};
+  section.facts = {{"strategy", strategy_text(job.strategy)},
+                   {"predicted step", fmt::format("{}, of it communication {}", human(Seconds(p.score)), human(Seconds(comm)))}};
   if (!before.empty()) section.facts.emplace_back("moved", fmt::format("{} of {} ranks", moved, before.size()));
   if (!p.spares.empty()) section.facts.emplace_back("spares", card_list(s, p.spares));
   Table kinds;
@@ -88,7 +95,8 @@ void print(const fabric::Snapshot& s, const workload::Job& job, const workload::
     std::size_t members = 0;
     for (const workload::Group& g : p.groups)
       if (g.dim == dim) members = std::max(members, g.ranks.size());
-    kinds.rows.push_back({std::string(workload::dim_name(dim)), std::to_string(n.second), std::to_string(members), fmt::format("{} of {}", n.first, n.second)});
+    kinds.rows.push_back({std::string(workload::dim_name(dim)), std::to_string(n.second), std::to_string(members),
+                          fmt::format("{} of {}", n.first, n.second)});
   }
   section.tables.push_back(std::move(kinds));
   Table table;
@@ -100,7 +108,11 @@ void print(const fabric::Snapshot& s, const workload::Job& job, const workload::
     if (g.dim != shown || ++all > kMost) continue;
     std::vector<DeviceId> cards;
     for (int r : g.ranks) cards.push_back(p.cards[static_cast<std::size_t>(r)]);
-    table.rows.push_back({g.name(), g.ranks.back() - g.ranks.front() + 1 == static_cast<int>(g.ranks.size()) ? fmt::format("{}…{}", g.ranks.front(), g.ranks.back()) : fmt::format("{}, {} …", g.ranks[0], g.ranks[1]), card_list(s, cards)});
+    table.rows.push_back({g.name(),
+                          g.ranks.back() - g.ranks.front() + 1 == static_cast<int>(g.ranks.size())
+                              ? fmt::format("{}…{}", g.ranks.front(), g.ranks.back())
+                              : fmt::format("{}, {} …", g.ranks[0], g.ranks[1]),
+                          card_list(s, cards)});
   }
   if (p.groups.empty()) table.rows.push_back({"-", "0", card_list(s, p.cards)});
   section.tables.push_back(std::move(table));
@@ -113,11 +125,15 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, known);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft place SITE --model NAME [--tp N --pp N --dp N …]", "Puts a job on cards: tensor-parallel groups inside one high-bandwidth domain, the rest by least predicted communication, healthy links first.", known, kExamples);
+    io.out << usage_text("weft place SITE --model NAME [--tp N --pp N --dp N …]",
+                         "Puts a job on cards: tensor-parallel groups inside one high-bandwidth domain, the rest by least predicted "
+                         "communication, healthy links first.",
+                         known, kExamples);
     return 0;
   }
   std::string name = !options->positional.empty() ? options->positional[0] : options->get("site");
-  if (name.empty() || options->positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, "name one site: weft place SITE --model NAME (weft list sites)", ""}, io);
+  if (name.empty() || options->positional.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, "name one site: weft place SITE --model NAME (weft list sites)", ""}, io);
   auto job = job_from(*options);
   if (!job) return report_error(job.error(), io);
   auto site = fabric::load_site(name);
@@ -128,7 +144,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   request.job = *job;
   request.strategy = options->get("strategy", "topology");
   request.seed = static_cast<std::uint64_t>(*seed);
-  if (!place::strategies().find(request.strategy)) return report_error(Error{ErrorKind::kInvalid, "no placement strategy '" + request.strategy + "'; known: " + place::strategies().names(), ""}, io);
+  if (!place::strategies().find(request.strategy))
+    return report_error(
+        Error{ErrorKind::kInvalid, "no placement strategy '" + request.strategy + "'; known: " + place::strategies().names(), ""}, io);
   auto devices = [&](const char* option) -> Result<std::vector<DeviceId>> {
     std::vector<DeviceId> out;
     if (auto at = options->given.find(option); at != options->given.end())

@@ -22,12 +22,14 @@ const std::vector<OptionSpec> kOptions = {
     {"--dry-run", "", "plan and journal, start nothing"},
 };
 constexpr const char* kExamples =
-    "  weft scenario run link_down --events\n  weft scenario run scenarios/ --seeds 5\n  weft scenario run scenarios/ --only optic --seeds 3 --json\n";
+    "  weft scenario run link_down --events\n  weft scenario run scenarios/ --seeds 5\n  weft scenario run scenarios/ --only optic --seeds "
+    "3 --json\n";
 
 std::string seconds_cell(double s) { return s < 0 ? "-" : fmt::format("{:.0f}", s); }
 
 int run_scenarios(const Options& options, Io& io) {
-  if (options.positional.size() != 2) return report_error(Error{ErrorKind::kInvalid, "weft scenario run NAME|FILE|FOLDER (try 'scenarios/')", ""}, io);
+  if (options.positional.size() != 2)
+    return report_error(Error{ErrorKind::kInvalid, "weft scenario run NAME|FILE|FOLDER (try 'scenarios/')", ""}, io);
   auto scenarios = scenario::read_scenarios(options.positional[1]);
   if (!scenarios) return report_error(scenarios.error(), io);
   auto seed = options.integer("seed", 1, 0, INT64_MAX / 2), seeds = options.integer("seeds", 1, 1, 1'000'000);
@@ -40,7 +42,8 @@ int run_scenarios(const Options& options, Io& io) {
   for (auto& s : *scenarios)
     if (only.empty() || s.name.find(only) != std::string::npos) chosen.push_back(std::move(s));
   if (chosen.empty()) return report_error(Error{ErrorKind::kNotFound, "no scenario's name contains '" + only + "'", ""}, io);
-  if (options.has("store") && (chosen.size() > 1 || *seeds > 1)) return report_error(Error{ErrorKind::kInvalid, "--store keeps one journal: run one scenario with one seed", ""}, io);
+  if (options.has("store") && (chosen.size() > 1 || *seeds > 1))
+    return report_error(Error{ErrorKind::kInvalid, "--store keeps one journal: run one scenario with one seed", ""}, io);
 
   std::vector<scenario::Row> rows;
   std::size_t done = 0, total = chosen.size() * static_cast<std::size_t>(*seeds);
@@ -55,7 +58,8 @@ int run_scenarios(const Options& options, Io& io) {
       if (options.has("events"))
         run_options.on_line = [&](const control::Line& line) {
           if (!start.ns()) start = Instant(line.at.ns() / 86'400'000'000'000 * 86'400'000'000'000);
-          io.err << fmt::format("{}  {:<9} {}{}\n", clock_text(line.at - start), line.phase, line.text, line.confidence >= 0 ? fmt::format("   {:.2f}", line.confidence) : "");
+          io.err << fmt::format("{}  {:<9} {}{}\n", clock_text(line.at - start), line.phase, line.text,
+                                line.confidence >= 0 ? fmt::format("   {:.2f}", line.confidence) : "");
         };
       auto outcome = scenario::run(s, run_options);
       if (!outcome) return report_error(outcome.error(), io);
@@ -74,18 +78,33 @@ int run_scenarios(const Options& options, Io& io) {
   if (options.has("json")) {
     Json list = Json::array();
     for (const scenario::Row& r : rows) list.push_back(scenario::to_json(r));
-    io.out << dump_json({{"scenarios", list}, {"runs", rows.size()}, {"failed", failed}, {"undecided", undecided}, {"ranked_first", first}, {"faults", faults}}) << "\n";
+    io.out << dump_json({{"scenarios", list},
+                         {"runs", rows.size()},
+                         {"failed", failed},
+                         {"undecided", undecided},
+                         {"ranked_first", first},
+                         {"faults", faults}})
+           << "\n";
   } else {
     Report report;
     report.title = "Scenarios";
     Section& section = report.sections.emplace_back();
     Table table;
-    table.columns = {{"scenario"}, {"seed", Align::kRight}, {"rank", Align::kRight}, {"detect", Align::kRight, "s"}, {"locate", Align::kRight, "s"}, {"recover", Align::kRight, "s"}, {"verdict"}, {"why"}};
+    table.columns = {{"scenario"},
+                     {"seed", Align::kRight},
+                     {"rank", Align::kRight},
+                     {"detect", Align::kRight, "s"},
+                     {"locate", Align::kRight, "s"},
+                     {"recover", Align::kRight, "s"},
+                     {"verdict"},
+                     {"why"}};
     for (const scenario::Row& r : rows)
-      table.rows.push_back({r.name, std::to_string(r.seed), r.cause_rank ? std::to_string(r.cause_rank) : "-", seconds_cell(r.detect_s), seconds_cell(r.locate_s), seconds_cell(r.recover_s), r.verdict,
+      table.rows.push_back({r.name, std::to_string(r.seed), r.cause_rank ? std::to_string(r.cause_rank) : "-", seconds_cell(r.detect_s),
+                            seconds_cell(r.locate_s), seconds_cell(r.recover_s), r.verdict,
                             r.verdict == "pass" ? "" : r.why + (r.found.empty() ? "" : " (truth " + r.truth + ", found " + r.found + ")")});
     section.tables.push_back(std::move(table));
-    section.paragraphs.push_back(fmt::format("{} rows: {} failed, {} undecided; right entity and class ranked first in {} of {} faults.", rows.size(), failed, undecided, first, faults));
+    section.paragraphs.push_back(fmt::format("{} rows: {} failed, {} undecided; right entity and class ranked first in {} of {} faults.",
+                                             rows.size(), failed, undecided, first, faults));
     io.out << to_text(report);
   }
   return failed ? 1 : 0;
@@ -96,7 +115,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!options) return report_error(options.error(), io);
   std::string verb = options->positional.empty() ? "" : options->positional[0];
   if (options->has("help") || verb.empty()) {
-    (options->has("help") ? io.out : io.err) << usage_text("weft scenario run NAME|FILE|FOLDER | list | show NAME", "Runs fault scenarios over the digital twin with the product's own loop and judges the outcome.", kOptions, kExamples);
+    (options->has("help") ? io.out : io.err) << usage_text(
+        "weft scenario run NAME|FILE|FOLDER | list | show NAME",
+        "Runs fault scenarios over the digital twin with the product's own loop and judges the outcome.", kOptions, kExamples);
     return options->has("help") ? 0 : 2;
   }
   if (verb == "run") return run_scenarios(*options, io);
@@ -108,7 +129,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   }
   if (verb == "show" && options->positional.size() == 2) {
     auto text = embedded_file("scenarios/" + options->positional[1] + ".yaml");
-    if (!text) return report_error(Error{ErrorKind::kNotFound, "no scenario '" + options->positional[1] + "' ('weft scenario list' shows them)", ""}, io);
+    if (!text)
+      return report_error(Error{ErrorKind::kNotFound, "no scenario '" + options->positional[1] + "' ('weft scenario list' shows them)", ""},
+                          io);
     io.out << *text;
     return 0;
   }

@@ -46,7 +46,8 @@ constexpr const char* kExamples =
 Result<std::pair<std::string, double>> named_share(const std::string& text, const char* option) {
   std::size_t at = text.rfind('=');
   Result<double> v = parse_double(at == std::string::npos ? std::string_view() : std::string_view(text).substr(at + 1));
-  if (!v || *v < 0 || *v > 1) return fail(ErrorKind::kInvalid, fmt::format("--{} takes NAME=SHARE with a share from 0 to 1, not '{}'", option, text));
+  if (!v || *v < 0 || *v > 1)
+    return fail(ErrorKind::kInvalid, fmt::format("--{} takes NAME=SHARE with a share from 0 to 1, not '{}'", option, text));
   return std::pair{text.substr(0, at), *v};
 }
 
@@ -66,8 +67,11 @@ Result<fabric::Snapshot> disturbed(const fabric::Snapshot& site, const Options& 
     for (const std::string& text : at->second) {
       WEFT_ASSIGN(auto pair, named_share(text, "slow"));
       WEFT_ASSIGN(DeviceId card, site.find_device(pair.first));
-      if (site.device(card).kind != fabric::DeviceKind::kCard) return fail(ErrorKind::kInvalid, fmt::format("--slow {}: a {}, not a card", pair.first, fabric::kind_name(site.device(card).kind)));
-      if (pair.second == 0) return fail(ErrorKind::kInvalid, fmt::format("--slow {}: speed 0 would never end; fail the card with 'weft place --fail'", pair.first));
+      if (site.device(card).kind != fabric::DeviceKind::kCard)
+        return fail(ErrorKind::kInvalid, fmt::format("--slow {}: a {}, not a card", pair.first, fabric::kind_name(site.device(card).kind)));
+      if (pair.second == 0)
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("--slow {}: speed 0 would never end; fail the card with 'weft place --fail'", pair.first));
       fabric::DeviceHealth h = site.health(card);
       h.speed_factor = pair.second;
       delta.devices.push_back({card, h});
@@ -85,13 +89,23 @@ Status known_enough(const fabric::Snapshot& s, const workload::Job& job) {
   for (const fabric::Domain& d : s.domains())
     if (d.kind == fabric::DomainKind::kHbd) widest = std::max(widest, d.members.size());
   if (st.tp > 1 && !(wired & fabric::bit(fabric::Network::kScaleUp)))
-    return fail(ErrorKind::kInvalid, fmt::format("site {} does not describe the links of a scale-up network (NVLink or the like), which tp {} needs; give them on import (weft fabric import FILE --scale-up-form hgx-h100), write scale_up: in the site file, or use --tp 1", s.site_name(), st.tp));
+    return fail(ErrorKind::kInvalid,
+                fmt::format("site {} does not describe the links of a scale-up network (NVLink or the like), which tp {} needs; give them "
+                            "on import (weft fabric import FILE --scale-up-form hgx-h100), write scale_up: in the site file, or use --tp 1",
+                            s.site_name(), st.tp));
   if (static_cast<std::size_t>(st.world()) > widest && !(wired & fabric::bit(fabric::Network::kScaleOut)))
-    return fail(ErrorKind::kInvalid, fmt::format("site {} does not describe the links of a scale-out network, which {} cards in domains of {} need; give them on import (weft fabric import FILE --scale-out rail:400G), write scale_out: in the site file, or use fewer cards", s.site_name(), st.world(), widest));
+    return fail(
+        ErrorKind::kInvalid,
+        fmt::format("site {} does not describe the links of a scale-out network, which {} cards in domains of {} need; give them on import "
+                    "(weft fabric import FILE --scale-out rail:400G), write scale_out: in the site file, or use fewer cards",
+                    s.site_name(), st.world(), widest));
   for (const fabric::Link& l : s.links()) {
     bool traffic = l.networks & (fabric::bit(fabric::Network::kScaleUp) | fabric::bit(fabric::Network::kScaleOut));
     if (traffic && l.rate.value() <= 0 && !l.spare)
-      return fail(ErrorKind::kInvalid, fmt::format("the rate of {} is not known; give rate: for it in the site file, or on import with --scale-up-form and --scale-out", s.name(s.port(l.a).link)));
+      return fail(
+          ErrorKind::kInvalid,
+          fmt::format("the rate of {} is not known; give rate: for it in the site file, or on import with --scale-up-form and --scale-out",
+                      s.name(s.port(l.a).link)));
   }
   return {};
 }
@@ -111,7 +125,13 @@ constexpr const char* kVerbs[] = {"step", "prefill", "decode"};  // by Phase
 
 double step_seconds(const Outcome& o) { return to_seconds(o.timeline.step).value(); }
 
-Json link_json(const fabric::Snapshot& s, const sim::LinkLoad& l) { return {{"link", s.name(l.link.link())}, {"forward", l.link.forward()}, {"members", l.members}, {"bytes", l.bytes}, {"utilisation", l.utilisation}}; }
+Json link_json(const fabric::Snapshot& s, const sim::LinkLoad& l) {
+  return {{"link", s.name(l.link.link())},
+          {"forward", l.link.forward()},
+          {"members", l.members},
+          {"bytes", l.bytes},
+          {"utilisation", l.utilisation}};
+}
 
 std::vector<sim::LinkLoad> busiest(const sim::Timeline& t, std::size_t n) {
   std::vector<sim::LinkLoad> out = t.links;
@@ -128,13 +148,30 @@ Json outcome_json(const fabric::Snapshot& s, const Outcome& o) {
       std::string dim(workload::dim_name(static_cast<workload::Dim>(d)));
       comm[dim] = r.comm[d].value(), wait[dim] = r.wait[d].value();
     }
-    ranks.push_back({{"rank", r.rank}, {"members", r.members}, {"card", s.name(o.placement.cards[static_cast<std::size_t>(r.rank)])}, {"end_s", r.end.value()}, {"compute_s", r.compute.value()}, {"communication_s", comm}, {"wait_s", wait}, {"waits_for", r.waits_for}});
+    ranks.push_back({{"rank", r.rank},
+                     {"members", r.members},
+                     {"card", s.name(o.placement.cards[static_cast<std::size_t>(r.rank)])},
+                     {"end_s", r.end.value()},
+                     {"compute_s", r.compute.value()},
+                     {"communication_s", comm},
+                     {"wait_s", wait},
+                     {"waits_for", r.waits_for}});
   }
   for (const auto& l : busiest(o.timeline, 20)) links.push_back(link_json(s, l));
   for (const auto& i : o.memory.items) memory.push_back({{"name", i.name}, {"bytes", i.bytes.value()}});
   double t = step_seconds(o);
-  Json out{{"site", s.site_name()}, {"phase", kVerbs[static_cast<int>(o.phase)]}, {"job", to_json(o.job)}, {"card", o.card.name}, {"step_s", t}, {"mfu", o.mfu}, {"tokens_per_s", static_cast<double>(o.dag.tokens_per_step) / t},
-           {"tokens_per_s_per_card", static_cast<double>(o.dag.tokens_per_step) / t / o.job.strategy.world()}, {"flops_per_step", o.dag.flops_per_step.value()}, {"events", o.timeline.events}, {"ranks", ranks}, {"links", links},
+  Json out{{"site", s.site_name()},
+           {"phase", kVerbs[static_cast<int>(o.phase)]},
+           {"job", to_json(o.job)},
+           {"card", o.card.name},
+           {"step_s", t},
+           {"mfu", o.mfu},
+           {"tokens_per_s", static_cast<double>(o.dag.tokens_per_step) / t},
+           {"tokens_per_s_per_card", static_cast<double>(o.dag.tokens_per_step) / t / o.job.strategy.world()},
+           {"flops_per_step", o.dag.flops_per_step.value()},
+           {"events", o.timeline.events},
+           {"ranks", ranks},
+           {"links", links},
            {"memory", {{"stage", o.memory.stage}, {"items", memory}, {"total_bytes", o.memory.total.value()}}}};
   if (o.card.memory) out["memory"]["card_bytes"] = o.card.memory->value();
   return out;
@@ -148,16 +185,33 @@ Report outcome_report(const fabric::Snapshot& s, const Outcome& o) {
   report.title = fmt::format("{} of {} on {}", train ? "One step" : decode ? "One decoding step" : "Prefill", o.job.name, s.site_name());
   Section& section = report.sections.emplace_back();
   const workload::Strategy& st = o.job.strategy;
-  section.facts = {{"strategy", train ? strategy_text(st)
-                                      : fmt::format("tp {} · pp {} · dp {} · ep {}, {} cards; {}", st.tp, st.pp, st.dp, st.ep, st.world(),
-                                                    decode ? fmt::format("{} sequences a replica, {} tokens of prompt, {} of answer", inference.decode_batch, inference.prompt_tokens, inference.output_tokens) : fmt::format("a prompt of {} tokens a replica", inference.prompt_tokens))},
-                   {train ? "step time" : decode ? "time per output token" : "time to first token", human(Seconds(t))},
-                   {"MFU", o.mfu > 0 ? fmt::format("{:.1f} % of {} per {}", 100 * o.mfu, human(o.job.strategy.precision == workload::Precision::kFp8 && o.card.fp8 ? *o.card.fp8 : o.card.bf16.value_or(FlopsPerSecond(0))), o.card.name) : "not known (the card's peak is not)"},
-                   {"tokens", fmt::format("{:.0f} per second, {:.0f} per second and card", tokens / t, tokens / t / o.job.strategy.world())}};
+  section.facts = {
+      {"strategy", train ? strategy_text(st)
+                         : fmt::format("tp {} · pp {} · dp {} · ep {}, {} cards; {}", st.tp, st.pp, st.dp, st.ep, st.world(),
+                                       decode ? fmt::format("{} sequences a replica, {} tokens of prompt, {} of answer",
+                                                            inference.decode_batch, inference.prompt_tokens, inference.output_tokens)
+                                              : fmt::format("a prompt of {} tokens a replica", inference.prompt_tokens))},
+      {train    ? "step time"
+       : decode ? "time per output token"
+                : "time to first token",
+       human(Seconds(t))},
+      {"MFU", o.mfu > 0 ? fmt::format("{:.1f} % of {} per {}", 100 * o.mfu,
+                                      human(o.job.strategy.precision == workload::Precision::kFp8 && o.card.fp8
+                                                ? *o.card.fp8
+                                                : o.card.bf16.value_or(FlopsPerSecond(0))),
+                                      o.card.name)
+                        : "not known (the card's peak is not)"},
+      {"tokens", fmt::format("{:.0f} per second, {:.0f} per second and card", tokens / t, tokens / t / o.job.strategy.world())}};
   if (o.card.memory)
-    section.facts.emplace_back("memory", fmt::format("{:.1f} of {:.1f} GB a card on stage {}{}", static_cast<double>(o.memory.total.value()) / 1e9, static_cast<double>(o.card.memory->value()) / 1e9, o.memory.stage, o.memory.total > *o.card.memory ? (train ? ": does not fit (more pp, tp, zero or recompute helps)" : ": does not fit (more pp or tp, or a smaller decode batch helps)") : ""));
+    section.facts.emplace_back(
+        "memory", fmt::format("{:.1f} of {:.1f} GB a card on stage {}{}", static_cast<double>(o.memory.total.value()) / 1e9,
+                              static_cast<double>(o.card.memory->value()) / 1e9, o.memory.stage,
+                              o.memory.total > *o.card.memory ? (train ? ": does not fit (more pp, tp, zero or recompute helps)"
+                                                                       : ": does not fit (more pp or tp, or a smaller decode batch helps)")
+                                                              : ""));
   else
-    section.facts.emplace_back("memory", fmt::format("{:.1f} GB a card on stage {}; the card's memory is not known", static_cast<double>(o.memory.total.value()) / 1e9, o.memory.stage));
+    section.facts.emplace_back("memory", fmt::format("{:.1f} GB a card on stage {}; the card's memory is not known",
+                                                     static_cast<double>(o.memory.total.value()) / 1e9, o.memory.stage));
   Table table;
   table.title = "Where the step goes, by class of ranks [share of the step, %]";
   table.columns = {{"rank"}, {"ranks alike", Align::kRight}, {"compute", Align::kRight}};
@@ -182,26 +236,32 @@ Report outcome_report(const fabric::Snapshot& s, const Outcome& o) {
   }
   auto share = [&](double v) { return fmt::format("{:.1f}", 100 * v / t); };
   for (const sim::RankTime* r : shown) {
-    std::vector<std::string> row{fmt::format("{} ({})", r->rank, s.name(o.placement.cards[static_cast<std::size_t>(r->rank)])), std::to_string(r->members), share(r->compute.value())};
+    std::vector<std::string> row{fmt::format("{} ({})", r->rank, s.name(o.placement.cards[static_cast<std::size_t>(r->rank)])),
+                                 std::to_string(r->members), share(r->compute.value())};
     double wait = 0;
     for (std::size_t d = 0; d < 5; ++d) wait += r->wait[d].value();
     for (std::size_t d : dims) row.push_back(share(r->comm[d].value()));
     row.push_back(share(wait));
     row.push_back(share(r->end.value()));
-    row.push_back(r->waits_for >= 0 ? fmt::format("{} ({})", r->waits_for, s.name(o.placement.cards[static_cast<std::size_t>(r->waits_for)])) : "-");
+    row.push_back(
+        r->waits_for >= 0 ? fmt::format("{} ({})", r->waits_for, s.name(o.placement.cards[static_cast<std::size_t>(r->waits_for)])) : "-");
     table.rows.push_back(std::move(row));
   }
   section.tables.push_back(std::move(table));
-  if (o.timeline.ranks.size() > kMost) section.paragraphs.push_back(fmt::format("{} more classes of ranks; --json lists all.", o.timeline.ranks.size() - kMost));
+  if (o.timeline.ranks.size() > kMost)
+    section.paragraphs.push_back(fmt::format("{} more classes of ranks; --json lists all.", o.timeline.ranks.size() - kMost));
   Table links;
   links.title = "Most loaded links";
   links.columns = {{"link"}, {"alike", Align::kRight}, {"carried", Align::kRight}, {"busy", Align::kRight, "%"}};
-  for (const auto& l : busiest(o.timeline, 8)) links.rows.push_back({s.name(l.link.link()), std::to_string(l.members), human(Bytes(static_cast<std::int64_t>(l.bytes))), fmt::format("{:.1f}", 100 * l.utilisation)});
+  for (const auto& l : busiest(o.timeline, 8))
+    links.rows.push_back({s.name(l.link.link()), std::to_string(l.members), human(Bytes(static_cast<std::int64_t>(l.bytes))),
+                          fmt::format("{:.1f}", 100 * l.utilisation)});
   if (!links.rows.empty()) section.tables.push_back(std::move(links));
   Table parts;
   parts.title = fmt::format("Memory of a card of stage {} (the fullest)", o.memory.stage);
   parts.columns = {{"part"}, {"GB", Align::kRight}, {"how"}};
-  for (const auto& i : o.memory.items) parts.rows.push_back({i.name, fmt::format("{:.2f}", static_cast<double>(i.bytes.value()) / 1e9), i.how});
+  for (const auto& i : o.memory.items)
+    parts.rows.push_back({i.name, fmt::format("{:.2f}", static_cast<double>(i.bytes.value()) / 1e9), i.how});
   section.tables.push_back(std::move(parts));
   return report;
 }
@@ -211,7 +271,10 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, known);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft sim step|prefill|decode SITE --model NAME [--tp N --pp N --dp N …]", "Places the job, builds one training step (or the prefill of one prompt, or one decoding step) and runs it on the flow model.", known, kExamples);
+    io.out << usage_text(
+        "weft sim step|prefill|decode SITE --model NAME [--tp N --pp N --dp N …]",
+        "Places the job, builds one training step (or the prefill of one prompt, or one decoding step) and runs it on the flow model.",
+        known, kExamples);
     return 0;
   }
   Outcome o;
@@ -219,7 +282,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   int verbs = 0;
   for (int i = 0; i < 3; ++i)
     if (std::erase(words_left, kVerbs[i]) > 0) o.phase = static_cast<workload::Phase>(i), ++verbs;
-  if (verbs != 1 || words_left.size() > 1) return report_error(Error{ErrorKind::kInvalid, "weft sim step|prefill|decode SITE --model NAME … ('weft sim --help' has examples)", ""}, io);
+  if (verbs != 1 || words_left.size() > 1)
+    return report_error(Error{ErrorKind::kInvalid, "weft sim step|prefill|decode SITE --model NAME … ('weft sim --help' has examples)", ""},
+                        io);
   std::string name = words_left.empty() ? options->get("site") : words_left[0];
   if (name.empty()) return report_error(Error{ErrorKind::kInvalid, "name a site: weft sim step SITE (weft list sites)", ""}, io);
   auto job = job_from(*options);
@@ -227,7 +292,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   o.job = *job;
   if (o.phase != workload::Phase::kTrain) {
     o.job.kind = workload::JobKind::kInference;
-    for (auto [option, into] : {std::pair{"prompt", &o.job.inference.prompt_tokens}, {"output", &o.job.inference.output_tokens}, {"decode-batch", &o.job.inference.decode_batch}}) {
+    for (auto [option, into] : {std::pair{"prompt", &o.job.inference.prompt_tokens},
+                                {"output", &o.job.inference.output_tokens},
+                                {"decode-batch", &o.job.inference.decode_batch}}) {
       auto v = options->integer(option, *into, 1, 1 << 24);
       if (!v) return report_error(v.error(), io);
       *into = static_cast<int>(*v);
@@ -241,7 +308,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   place::Request request;
   request.job = o.job;
   request.strategy = options->get("place", "topology");
-  if (!place::strategies().find(request.strategy)) return report_error(Error{ErrorKind::kInvalid, "no placement strategy '" + request.strategy + "'; known: " + place::strategies().names(), ""}, io);
+  if (!place::strategies().find(request.strategy))
+    return report_error(
+        Error{ErrorKind::kInvalid, "no placement strategy '" + request.strategy + "'; known: " + place::strategies().names(), ""}, io);
   // Placed on the site as it is; what --degrade and --slow say happens afterwards.
   place::Answer answer = place::place(*site, {}, request);
   if (auto* no = std::get_if<place::Refusal>(&answer)) {

@@ -32,12 +32,15 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft twin [SITE] --socket PATH", "Runs the digital twin of a site behind a socket; time moves only when a client waits.", kOptions,
-                         "  weft twin lab-32 --socket /tmp/twin.sock --effects effects.log\n  weft twin --scenario link_down --socket /tmp/twin.sock --seed 7\n");
+    io.out << usage_text("weft twin [SITE] --socket PATH",
+                         "Runs the digital twin of a site behind a socket; time moves only when a client waits.", kOptions,
+                         "  weft twin lab-32 --socket /tmp/twin.sock --effects effects.log\n  weft twin --scenario link_down --socket "
+                         "/tmp/twin.sock --seed 7\n");
     return 0;
   }
   if (options->has("faults")) {
-    for (const twin::FaultEntry& f : twin::faults().entries()) io.out << fmt::format("{:<30} {}{}\n", f.name, f.help, f.decoy ? " (benign)" : "");
+    for (const twin::FaultEntry& f : twin::faults().entries())
+      io.out << fmt::format("{:<30} {}{}\n", f.name, f.help, f.decoy ? " (benign)" : "");
     return 0;
   }
   auto bad = [&](std::string message) { return report_error(Error{ErrorKind::kInvalid, std::move(message), ""}, io); };

@@ -33,7 +33,8 @@ const std::vector<OptionSpec> kOptions = {
     {"--json", "", "one JSON object a line instead of text"},
     {"--dry-run", "", "plan and journal, start nothing"},
 };
-constexpr const char* kExamples = "  weft up lab-32\n  weft up pod-144 --speed 60\n  weft up lab-32 --for 30m --speed max --no-page --json\n";
+constexpr const char* kExamples =
+    "  weft up lab-32\n  weft up pod-144 --speed 60\n  weft up lab-32 --for 30m --speed max --no-page --json\n";
 
 struct Printer {
   Io& io;
@@ -50,7 +51,10 @@ struct Printer {
     const char *on = "", *off = "";
     if (io.terminal) {
       off = "\033[0m";
-      on = l.phase == "detect" || l.phase == "locate" ? "\033[33m" : l.phase == "isolate" || l.phase == "rearrange" ? "\033[35m" : l.phase == "resume" || l.phase == "retest" || l.phase == "release" ? "\033[32m" : "\033[36m";
+      on = l.phase == "detect" || l.phase == "locate"                           ? "\033[33m"
+           : l.phase == "isolate" || l.phase == "rearrange"                     ? "\033[35m"
+           : l.phase == "resume" || l.phase == "retest" || l.phase == "release" ? "\033[32m"
+                                                                                : "\033[36m";
     }
     // Long text goes on under the text column, so that 100 columns are enough.
     std::string text = l.text + (l.confidence >= 0 ? fmt::format("   {:.2f}", l.confidence) : "");
@@ -84,7 +88,8 @@ Result<scenario::Scenario> default_tour(const std::string& site, const fabric::S
   while (tp * 2 <= std::min(per_node, 8)) tp *= 2;
   int dp = std::max<int>(1, static_cast<int>(snapshot.cards().size()) / 4 / tp);
   std::string text = "site: " + site + "\nfor: 30m\njobs:\n";
-  for (const char* name : {"alpha", "beta"}) text += fmt::format("  - {{name: {}, model: llama-3-8b, strategy: {{tp: {}, dp: {}}}}}\n", name, tp, dp);
+  for (const char* name : {"alpha", "beta"})
+    text += fmt::format("  - {{name: {}, model: llama-3-8b, strategy: {{tp: {}, dp: {}}}}}\n", name, tp, dp);
   return scenario::parse_scenario(text, "default tour of " + site);
 }
 
@@ -93,10 +98,14 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (!parsed) return report_error(parsed.error(), io);
   const Options& options = *parsed;
   if (options.has("help")) {
-    io.out << usage_text("weft up [SITE] [options]", "Brings up a site in the digital twin: inspects it, places jobs, injects the scenario's faults, finds and heals them.", kOptions, kExamples);
+    io.out << usage_text(
+        "weft up [SITE] [options]",
+        "Brings up a site in the digital twin: inspects it, places jobs, injects the scenario's faults, finds and heals them.", kOptions,
+        kExamples);
     return 0;
   }
-  if (options.positional.size() > 1 || (options.has("site") && !options.positional.empty())) return report_error(Error{ErrorKind::kInvalid, "one site at a time; see 'weft up --help'", ""}, io);
+  if (options.positional.size() > 1 || (options.has("site") && !options.positional.empty()))
+    return report_error(Error{ErrorKind::kInvalid, "one site at a time; see 'weft up --help'", ""}, io);
   std::string site = options.positional.empty() ? options.get("site", "lab-32") : options.positional[0];
   auto lasts = options.seconds("for", 0);
   auto seed = options.integer("seed", 1, 0, INT64_MAX / 2), port = options.integer("port", 7717, 0, 65535);
@@ -153,8 +162,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   Instant start = world.now(), end = *lasts > 0 ? start + seconds(*lasts) : Instant(INT64_MAX);
   auto say = [&](const control::Line& l) { printer.line(l), feed.add(l); };
   if (!options.has("json")) {
-    io.out << fmt::format("weft {}: site {}, {} nodes, {} cards, {} links, in the digital twin (seed {})\n", WEFT_VERSION, site, snapshot->of_kind(fabric::DeviceKind::kNode).size(), snapshot->cards().size(),
-                          snapshot->link_count(), *seed);
+    io.out << fmt::format("weft {}: site {}, {} nodes, {} cards, {} links, in the digital twin (seed {})\n", WEFT_VERSION, site,
+                          snapshot->of_kind(fabric::DeviceKind::kNode).size(), snapshot->cards().size(), snapshot->link_count(), *seed);
     if (server) io.out << "page: " << server->url() << "   (Ctrl-C ends)\n";
     io.out << std::flush;
   }
@@ -172,10 +181,14 @@ int run(const std::vector<std::string>& words, Io& io) {
   }
   inspect::Inspection inspection = inspect::inspect({*snapshot, seen, *rules});
   feed.set_inspection(inspection);
-  say({world.now(), "inspect", "", fmt::format("{} checks of {}: {} pass, {} fail, {} unknown; gate {}", inspection.cells.size(), site, inspection.passed, inspection.failed, inspection.unknown,
-                                               inspection.gate(true) ? "open" : "closed"), -1});
+  say({world.now(), "inspect", "",
+       fmt::format("{} checks of {}: {} pass, {} fail, {} unknown; gate {}", inspection.cells.size(), site, inspection.passed,
+                   inspection.failed, inspection.unknown, inspection.gate(true) ? "open" : "closed"),
+       -1});
   for (const inspect::Cell& c : inspection.cells)
-    if (c.verdict == inspect::Verdict::kFail) say({world.now(), "inspect", "", fmt::format("failed: {} of {}: {} (wanted {}); {}", c.check, c.entity, c.value, c.threshold, c.remedy), -1});
+    if (c.verdict == inspect::Verdict::kFail)
+      say({world.now(), "inspect", "",
+           fmt::format("failed: {} of {}: {} (wanted {}); {}", c.check, c.entity, c.value, c.threshold, c.remedy), -1});
 
   control::LoopOptions loop_options;
   loop_options.tick = loop_options.diagnose_every = tour->sample_every;
@@ -211,7 +224,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   int failed = inspection.gate(true) ? 0 : 1;
   Json list = Json::array();
   Table table;
-  table.columns = {{"incident of"}, {"found"}, {"detect", Align::kRight, "s"}, {"locate", Align::kRight, "s"}, {"recover", Align::kRight, "s"}, {"verdict"}};
+  table.columns = {
+      {"incident of"}, {"found"}, {"detect", Align::kRight, "s"}, {"locate", Align::kRight, "s"}, {"recover", Align::kRight, "s"},
+      {"verdict"}};
   for (const auto& r : rows) {
     // Faults that had not come yet when the run ended decide nothing.
     bool due = true;
@@ -221,13 +236,21 @@ int run(const std::vector<std::string>& words, Io& io) {
     failed += r.verdict == "fail";
     list.push_back(scenario::to_json(r));
     auto cell = [](double v) { return v < 0 ? std::string("-") : fmt::format("{:.0f}", v); };
-    table.rows.push_back({r.truth, r.found, cell(r.detect_s), cell(r.locate_s), cell(r.recover_s), r.verdict + (r.why.empty() ? "" : ": " + r.why)});
+    table.rows.push_back(
+        {r.truth, r.found, cell(r.detect_s), cell(r.locate_s), cell(r.recover_s), r.verdict + (r.why.empty() ? "" : ": " + r.why)});
   }
   std::string verdict = failed ? "fail" : "pass";
-  if (options.has("json")) io.out << dump_json({{"summary", list}, {"verdict", verdict}, {"virtual_seconds", to_seconds(world.now() - start)}, {"series", world.series_count()}}, -1) << "\n";
+  if (options.has("json"))
+    io.out << dump_json({{"summary", list},
+                         {"verdict", verdict},
+                         {"virtual_seconds", to_seconds(world.now() - start)},
+                         {"series", world.series_count()}},
+                        -1)
+           << "\n";
   else {
     Report report;
-    report.title = fmt::format("After {} of virtual time: {} incidents, verdict {}", clock_text(world.now() - start), loop.incidents().size(), verdict);
+    report.title = fmt::format("After {} of virtual time: {} incidents, verdict {}", clock_text(world.now() - start),
+                               loop.incidents().size(), verdict);
     report.sections.emplace_back().tables.push_back(std::move(table));
     io.out << "\n" << to_text(report);
   }

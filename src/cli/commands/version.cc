@@ -6,7 +6,8 @@ namespace {
 
 int run(const std::vector<std::string>& words, Io& io) {
   for (const std::string& w : words)
-    if (w != "--json" && w != "--help") return report_error(Error{ErrorKind::kInvalid, "unknown option '" + w + "'; usage: weft version [--json]", ""}, io);
+    if (w != "--json" && w != "--help")
+      return report_error(Error{ErrorKind::kInvalid, "unknown option '" + w + "'; usage: weft version [--json]", ""}, io);
   bool json = !words.empty() && words[0] == "--json";
   if (json) io.out << "{\"version\": \"" WEFT_VERSION "\", \"store\": [\"memory\", \"sqlite\"]}\n";
   else io.out << "weft " WEFT_VERSION "\nstore: memory, sqlite\n";

@@ -8,7 +8,9 @@ namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& shape) { return shape.members >= 2 && (kind == Collective::kAllGather || kind == Collective::kAllToAll); }
+bool supports(Collective kind, const GroupShape& shape) {
+  return shape.members >= 2 && (kind == Collective::kAllGather || kind == Collective::kAllToAll);
+}
 
 // Blocks that move by 2^k places in step k, of n.
 int blocks(Collective kind, int n, int k) {
@@ -62,13 +64,15 @@ std::vector<Phase> phases(Collective kind, int n, int) {
   for (int k = 0; (1 << k) < n; ++k) {
     Phase phase;
     int h = 1 << k;
-    for (int r = 0; r < n; ++r) phase.push_back({r, kind == Collective::kAllGather ? (r - h + n) % n : (r + h) % n, static_cast<double>(blocks(kind, n, k)) / n});
+    for (int r = 0; r < n; ++r)
+      phase.push_back({r, kind == Collective::kAllGather ? (r - h + n) % n : (r + h) % n, static_cast<double>(blocks(kind, n, k)) / n});
     out.push_back(std::move(phase));
   }
   return out;
 }
 
-WEFT_REGISTER(algorithms(), {"bruck", "log steps for small all-gather and all-to-all: ceil(log2 n)(α + S/2B) for all-to-all", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(), {"bruck", "log steps for small all-gather and all-to-all: ceil(log2 n)(α + S/2B) for all-to-all", supports,
+                             cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

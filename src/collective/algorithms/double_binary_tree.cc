@@ -41,7 +41,8 @@ Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
     }
     for (int r = 0; r < n; ++r) {
       double way = 0;
-      for (int at = r, up; (up = parent(tree, n, at)) >= 0; at = up) way += (at / g == up / g ? shape.inner_latency : shape.outer_latency).value();
+      for (int at = r, up; (up = parent(tree, n, at)) >= 0; at = up)
+        way += (at / g == up / g ? shape.inner_latency : shape.outer_latency).value();
       longest = std::max(longest, way);
     }
   }
@@ -82,7 +83,8 @@ std::vector<Phase> phases(Collective, int n, int) {
   return {phase};
 }
 
-WEFT_REGISTER(algorithms(), {"double_binary_tree", "two trees, half the data each, pipelined: 2·S/B + 2 log2(n)α", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(),
+              {"double_binary_tree", "two trees, half the data each, pipelined: 2·S/B + 2 log2(n)α", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -58,7 +58,8 @@ std::vector<Phase> phases(Collective kind, int n, int d) {
   return out;
 }
 
-WEFT_REGISTER(algorithms(), {"halving_doubling", "recursive halving and doubling, powers of two: 2(n-1)/n·S/B + 2 log2(n)α", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(), {"halving_doubling", "recursive halving and doubling, powers of two: 2(n-1)/n·S/B + 2 log2(n)α", supports, cost,
+                             schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

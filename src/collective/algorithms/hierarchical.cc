@@ -9,7 +9,8 @@ using workload::Collective;
 
 bool supports(Collective kind, const GroupShape& shape) {
   int g = per_domain(shape);
-  return shape.domains > 1 && g > 1 && (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
+  return shape.domains > 1 && g > 1 &&
+         (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
 }
 
 Cost cost(Collective kind, const GroupShape& shape, Bytes bytes) {
@@ -68,7 +69,8 @@ std::vector<Phase> phases(Collective kind, int n, int d) {
   return {across, inside};
 }
 
-WEFT_REGISTER(algorithms(), {"hierarchical", "inside the domains, across them with 1/g of the data, inside again", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(),
+              {"hierarchical", "inside the domains, across them with 1/g of the data, inside again", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -7,11 +7,14 @@ namespace {
 
 using workload::Collective;
 
-bool supports(Collective kind, const GroupShape& shape) { return kind == Collective::kAllToAll && shape.domains > 1 && per_domain(shape) > 1; }
+bool supports(Collective kind, const GroupShape& shape) {
+  return kind == Collective::kAllToAll && shape.domains > 1 && per_domain(shape) > 1;
+}
 
 Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
   double g = per_domain(shape), m = shape.domains;
-  return cost_of(shape, {{(g - 1) / g, 0, 1 / g}, {0, (m - 1) / m, 0}}, Seconds((g - 1) * shape.inner_latency.value() + (m - 1) * shape.outer_latency.value()), bytes);
+  return cost_of(shape, {{(g - 1) / g, 0, 1 / g}, {0, (m - 1) / m, 0}},
+                 Seconds((g - 1) * shape.inner_latency.value() + (m - 1) * shape.outer_latency.value()), bytes);
 }
 
 Schedule schedule(Collective, int n, int d) {
@@ -44,7 +47,8 @@ std::vector<Phase> phases(Collective, int n, int d) {
   return {inside, across};
 }
 
-WEFT_REGISTER(algorithms(), {"hierarchical_alltoall", "inside to the receiver's place, then across between equal places", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(), {"hierarchical_alltoall", "inside to the receiver's place, then across between equal places", supports, cost,
+                             schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -11,7 +11,8 @@ using workload::Collective;
 bool supports(Collective kind, const GroupShape& shape) {
   if (shape.members < 2) return false;
   if (shape.domains <= 1)
-    return shape.inner_reduction && (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
+    return shape.inner_reduction &&
+           (kind == Collective::kAllReduce || kind == Collective::kReduceScatter || kind == Collective::kAllGather);
   return shape.outer_reduction && shape.max_per_domain == 1 && kind == Collective::kAllReduce;
 }
 
@@ -57,7 +58,8 @@ std::vector<Phase> phases(Collective kind, int n, int d) {
   return {phase};
 }
 
-WEFT_REGISTER(algorithms(), {"in_network", "reduction in the switches: (n+1)/n·S/B + 2α in one domain, S/B + 2α across", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(), {"in_network", "reduction in the switches: (n+1)/n·S/B + 2α in one domain, S/B + 2α across", supports, cost,
+                             schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

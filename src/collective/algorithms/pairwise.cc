@@ -36,7 +36,8 @@ std::vector<Phase> phases(Collective, int n, int) {
   return {phase};
 }
 
-WEFT_REGISTER(algorithms(), {"pairwise", "direct all-to-all, one partner after the other: (n-1)/n·S/B + (n-1)α", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(),
+              {"pairwise", "direct all-to-all, one partner after the other: (n-1)/n·S/B + (n-1)α", supports, cost, schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -37,7 +37,8 @@ std::vector<Phase> phases(Collective, int n, int) {
   return out;
 }
 
-WEFT_REGISTER(algorithms(), {"recursive_doubling", "whole vector to log2(n) partners, powers of two: log2(n)(S/B + α)", supports, cost, schedule, phases});
+WEFT_REGISTER(algorithms(), {"recursive_doubling", "whole vector to log2(n) partners, powers of two: log2(n)(S/B + α)", supports, cost,
+                             schedule, phases});
 
 }  // namespace
 }  // namespace weft::collective

@@ -7,7 +7,9 @@ namespace {
 
 using fabric::DeviceKind;
 
-bool is_card(const Case& c) { return c.part().device.ok() && c.context().machine.snapshot().device(c.part().device).kind == DeviceKind::kCard; }
+bool is_card(const Case& c) {
+  return c.part().device.ok() && c.context().machine.snapshot().device(c.part().device).kind == DeviceKind::kCard;
+}
 double card_only(const Case& c) { return is_card(c) ? 0 : -1000; }
 
 bool liquid(const Case& c) {
@@ -49,7 +51,8 @@ bool flags_seen(const Case& c) {
   Instant onset = x.now;
   for (const Finding* f : c.found("rank_late", Where::kSame)) onset = std::min(onset, f->since);
   std::string name = x.machine.name(c.part());
-  for (std::string_view m : {telemetry::metric::kPcieWidth, telemetry::metric::kThrottle, telemetry::metric::kPowerLimit, telemetry::metric::kGpuTemp, telemetry::metric::kFbUsed}) {
+  for (std::string_view m : {telemetry::metric::kPcieWidth, telemetry::metric::kThrottle, telemetry::metric::kPowerLimit,
+                             telemetry::metric::kGpuTemp, telemetry::metric::kFbUsed}) {
     telemetry::SeriesId id = x.table.find(m, name);
     if (id.v != UINT32_MAX && x.windows.has(id) && !x.windows.stale(id, x.now) && x.windows.last_at(id) < onset + seconds(4)) return false;
   }
@@ -73,50 +76,177 @@ double judge_hung(const Case& c) {
 const char* kLate = "exchange nodes: does the lateness follow the card, the node, or the stage? stress that card alone";
 const char* kHot = "how many cards are hot, in what shape? (T - inlet) / power; what moved first, flow or fan or this card";
 
-WEFT_REGISTER(causes(), {"card_off_bus", "card fell off the bus",
+WEFT_REGISTER(causes(), {"card_off_bus",
+                         "card fell off the bus",
                          {{"xid_off_bus", Lift::kSame}, {"card_silent", Lift::kSame}, {"xid_gsp", Lift::kSame}},
-                         {{"xid_off_bus", Where::kSame, 6.0}, {"card_silent", Where::kSame, 4.0}, {"xid_gsp", Where::kSame, 1.0}, {"xid_other", Where::kSame, 0.2}, {"xid_nvlink", Where::kNode, 0.2}, {"pcie_replay", Where::kSame, 0.3}, {"link_down", Where::kEnd, 0.3}, {"scale_up_links_missing", Where::kEnd, 0.2}, {"rank_behind", Where::kSame, 0.5}, {"card_hot", Where::kSame, 0}, {"node_down", Where::kNode, -8.0}},
-                         "a bus scan lacks the device; only a cold start brings it back", 2, nullptr, card_only});
+                         {{"xid_off_bus", Where::kSame, 6.0},
+                          {"card_silent", Where::kSame, 4.0},
+                          {"xid_gsp", Where::kSame, 1.0},
+                          {"xid_other", Where::kSame, 0.2},
+                          {"xid_nvlink", Where::kNode, 0.2},
+                          {"pcie_replay", Where::kSame, 0.3},
+                          {"link_down", Where::kEnd, 0.3},
+                          {"scale_up_links_missing", Where::kEnd, 0.2},
+                          {"rank_behind", Where::kSame, 0.5},
+                          {"card_hot", Where::kSame, 0},
+                          {"node_down", Where::kNode, -8.0}},
+                         "a bus scan lacks the device; only a cold start brings it back",
+                         2,
+                         nullptr,
+                         card_only});
 
-WEFT_REGISTER(causes(), {"hbm_uncorrectable", "uncorrectable memory error",
+WEFT_REGISTER(causes(), {"hbm_uncorrectable",
+                         "uncorrectable memory error",
                          {{"xid_memory", Lift::kSame}, {"ecc_uncorrectable", Lift::kSame}},
-                         {{"xid_memory", Where::kSame, 4.5}, {"ecc_uncorrectable", Where::kSame, 4.0}, {"xid_row_remap", Where::kSame, 1.0}, {"row_remap_pending", Where::kSame, 1.5}, {"ecc_storm", Where::kSame, 0.2}, {"xid_application", Where::kSame, 0}, {"rank_behind", Where::kSame, 0.2}, {"xid_off_bus", Where::kSame, -3.0}},
-                         "volatile against aggregate counters; field diagnostic after a reset", 2, nullptr, card_only});
+                         {{"xid_memory", Where::kSame, 4.5},
+                          {"ecc_uncorrectable", Where::kSame, 4.0},
+                          {"xid_row_remap", Where::kSame, 1.0},
+                          {"row_remap_pending", Where::kSame, 1.5},
+                          {"ecc_storm", Where::kSame, 0.2},
+                          {"xid_application", Where::kSame, 0},
+                          {"rank_behind", Where::kSame, 0.2},
+                          {"xid_off_bus", Where::kSame, -3.0}},
+                         "volatile against aggregate counters; field diagnostic after a reset",
+                         2,
+                         nullptr,
+                         card_only});
 
-WEFT_REGISTER(causes(), {"ecc_storm", "correctable memory errors rising",
+WEFT_REGISTER(causes(), {"ecc_storm",
+                         "correctable memory errors rising",
                          {{"ecc_storm", Lift::kSame}},
-                         {{"ecc_storm", Where::kSame, 5.0}, {"xid_row_remap", Where::kSame, 0.5}, {"xid_memory", Where::kSame, -4.0}, {"ecc_uncorrectable", Where::kSame, -4.0}},
-                         "errors per hour on the volatile counter, by memory row", 20, nullptr, card_only});
+                         {{"ecc_storm", Where::kSame, 5.0},
+                          {"xid_row_remap", Where::kSame, 0.5},
+                          {"xid_memory", Where::kSame, -4.0},
+                          {"ecc_uncorrectable", Where::kSame, -4.0}},
+                         "errors per hour on the volatile counter, by memory row",
+                         20,
+                         nullptr,
+                         card_only});
 
-WEFT_REGISTER(causes(), {"card_thermal", "one card throttles thermally",
+WEFT_REGISTER(causes(), {"card_thermal",
+                         "one card throttles thermally",
                          {{"thermal_throttle", Lift::kSame}, {"card_hot", Lift::kSame}},
-                         {{"thermal_throttle", Where::kSame, 3.5, 0.5}, {"card_hot", Where::kSame, 2.0, 0.5}, {"clock_low", Where::kSame, 0.7}, {"hw_slowdown", Where::kSame, 0.3}, {"rank_late", Where::kSame, 0.7}, {"power_brake", Where::kSame, -4.0}, {"flow_low", Where::kFeeds, -4.0}, {"pump_failed", Where::kFeeds, -4.0}, {"fan_low", Where::kNode, -4.0}, {"inlet_hot", Where::kNode, -3.5}, {"supply_hot", Where::kFeeds, -3.0}},
-                         kHot, 12, nullptr, judge_thermal});
+                         {{"thermal_throttle", Where::kSame, 3.5, 0.5},
+                          {"card_hot", Where::kSame, 2.0, 0.5},
+                          {"clock_low", Where::kSame, 0.7},
+                          {"hw_slowdown", Where::kSame, 0.3},
+                          {"rank_late", Where::kSame, 0.7},
+                          {"power_brake", Where::kSame, -4.0},
+                          {"flow_low", Where::kFeeds, -4.0},
+                          {"pump_failed", Where::kFeeds, -4.0},
+                          {"fan_low", Where::kNode, -4.0},
+                          {"inlet_hot", Where::kNode, -3.5},
+                          {"supply_hot", Where::kFeeds, -3.0}},
+                         kHot,
+                         12,
+                         nullptr,
+                         judge_thermal});
 
-WEFT_REGISTER(causes(), {"cold_plate_blocked", "cold plate of one card blocked or with trapped air",
+WEFT_REGISTER(causes(), {"cold_plate_blocked",
+                         "cold plate of one card blocked or with trapped air",
                          {{"card_hot", Lift::kSame}},
-                         {{"card_hot", Where::kSame, 3.0, 2.0}, {"thermal_throttle", Where::kSame, 0.3}, {"clock_low", Where::kSame, 0.3}, {"hw_slowdown", Where::kSame, 0.1}, {"rank_late", Where::kSame, 0.3}, {"power_brake", Where::kSame, -4.0}, {"flow_low", Where::kFeeds, -4.0}, {"pump_failed", Where::kFeeds, -4.0}, {"fan_low", Where::kNode, -4.0}, {"inlet_hot", Where::kNode, -3.0}, {"supply_hot", Where::kFeeds, -3.0}},
-                         kHot, 60, nullptr, judge_cold_plate});
+                         {{"card_hot", Where::kSame, 3.0, 2.0},
+                          {"thermal_throttle", Where::kSame, 0.3},
+                          {"clock_low", Where::kSame, 0.3},
+                          {"hw_slowdown", Where::kSame, 0.1},
+                          {"rank_late", Where::kSame, 0.3},
+                          {"power_brake", Where::kSame, -4.0},
+                          {"flow_low", Where::kFeeds, -4.0},
+                          {"pump_failed", Where::kFeeds, -4.0},
+                          {"fan_low", Where::kNode, -4.0},
+                          {"inlet_hot", Where::kNode, -3.0},
+                          {"supply_hot", Where::kFeeds, -3.0}},
+                         kHot,
+                         60,
+                         nullptr,
+                         judge_cold_plate});
 
-WEFT_REGISTER(causes(), {"card_slow_silent", "slow card without any flag",
+WEFT_REGISTER(causes(), {"card_slow_silent",
+                         "slow card without any flag",
                          {{"rank_late", Lift::kSame}, {"rank_offset", Lift::kSame}},
-                         {{"rank_late", Where::kSame, 4.0, 1.5}, {"rank_offset", Where::kSame, 1.5}, {"thermal_throttle", Where::kSame, -4.0}, {"power_brake", Where::kSame, -5.0}, {"hw_slowdown", Where::kSame, -3.0}, {"card_hot", Where::kSame, -3.0}, {"clock_low", Where::kSame, -3.0}, {"power_limit_low", Where::kSame, -5.0}, {"pcie_width_low", Where::kSame, -5.0}, {"memory_taken", Where::kSame, -4.0}, {"node_late", Where::kNode, -3.5}, {"cpu_clock_low", Where::kNode, -3.0}, {"fact_governor", Where::kNode, -3.0}, {"fact_driver", Where::kNode, -2.0}, {"cpu_busy", Where::kNode, -1.5}, {"nvlink_errors", Where::kSame, -2.0}, {"scale_up_links_missing", Where::kSame, -2.0}, {"ranks_late_changing", Where::kJob, -4.0}, {"imbalance_up", Where::kJob, -3.5}, {"ecc_storm", Where::kSame, -0.5}, {"rack_at_cap", Where::kFeeds, -3.0}, {"rack_cap_lowered", Where::kFeeds, -3.0}, {"inlet_hot", Where::kNode, -2.0}, {"flow_low", Where::kFeeds, -3.0}},
-                         kLate, 20, flags_seen, judge_silent});
+                         {{"rank_late", Where::kSame, 4.0, 1.5},
+                          {"rank_offset", Where::kSame, 1.5},
+                          {"thermal_throttle", Where::kSame, -4.0},
+                          {"power_brake", Where::kSame, -5.0},
+                          {"hw_slowdown", Where::kSame, -3.0},
+                          {"card_hot", Where::kSame, -3.0},
+                          {"clock_low", Where::kSame, -3.0},
+                          {"power_limit_low", Where::kSame, -5.0},
+                          {"pcie_width_low", Where::kSame, -5.0},
+                          {"memory_taken", Where::kSame, -4.0},
+                          {"node_late", Where::kNode, -3.5},
+                          {"cpu_clock_low", Where::kNode, -3.0},
+                          {"fact_governor", Where::kNode, -3.0},
+                          {"fact_driver", Where::kNode, -2.0},
+                          {"cpu_busy", Where::kNode, -1.5},
+                          {"nvlink_errors", Where::kSame, -2.0},
+                          {"scale_up_links_missing", Where::kSame, -2.0},
+                          {"ranks_late_changing", Where::kJob, -4.0},
+                          {"imbalance_up", Where::kJob, -3.5},
+                          {"ecc_storm", Where::kSame, -0.5},
+                          {"rack_at_cap", Where::kFeeds, -3.0},
+                          {"rack_cap_lowered", Where::kFeeds, -3.0},
+                          {"inlet_hot", Where::kNode, -2.0},
+                          {"flow_low", Where::kFeeds, -3.0}},
+                         kLate,
+                         20,
+                         flags_seen,
+                         judge_silent});
 
-WEFT_REGISTER(causes(), {"power_cap_wrong", "power limit or clock lock left wrong",
+WEFT_REGISTER(causes(), {"power_cap_wrong",
+                         "power limit or clock lock left wrong",
                          {{"power_limit_low", Lift::kSame}, {"clock_low", Lift::kSame}},
-                         {{"power_limit_low", Where::kSame, 6.0, 1.5}, {"clock_low", Where::kSame, 1.0}, {"rank_late", Where::kSame, 0.7}, {"rank_offset", Where::kSame, 0.5}, {"config_changed", Where::kNode, 0.3}, {"thermal_throttle", Where::kSame, -3.0}, {"power_brake", Where::kSame, -4.0}, {"hw_slowdown", Where::kSame, -3.0}, {"card_hot", Where::kSame, -2.5}, {"rack_cap_lowered", Where::kFeeds, -4.0}, {"rack_at_cap", Where::kFeeds, -2.0}, {"flow_low", Where::kFeeds, -3.0}, {"inlet_hot", Where::kNode, -2.0}, {"fan_low", Where::kNode, -2.0}, {"psu_lost", Where::kNode, -3.0}},
-                         "compare enforced limits and locked clocks with the fleet", 10, nullptr, judge_cap});
+                         {{"power_limit_low", Where::kSame, 6.0, 1.5},
+                          {"clock_low", Where::kSame, 1.0},
+                          {"rank_late", Where::kSame, 0.7},
+                          {"rank_offset", Where::kSame, 0.5},
+                          {"config_changed", Where::kNode, 0.3},
+                          {"thermal_throttle", Where::kSame, -3.0},
+                          {"power_brake", Where::kSame, -4.0},
+                          {"hw_slowdown", Where::kSame, -3.0},
+                          {"card_hot", Where::kSame, -2.5},
+                          {"rack_cap_lowered", Where::kFeeds, -4.0},
+                          {"rack_at_cap", Where::kFeeds, -2.0},
+                          {"flow_low", Where::kFeeds, -3.0},
+                          {"inlet_hot", Where::kNode, -2.0},
+                          {"fan_low", Where::kNode, -2.0},
+                          {"psu_lost", Where::kNode, -3.0}},
+                         "compare enforced limits and locked clocks with the fleet",
+                         10,
+                         nullptr,
+                         judge_cap});
 
-WEFT_REGISTER(causes(), {"pcie_downgrade", "PCIe width or generation fell",
+WEFT_REGISTER(causes(), {"pcie_downgrade",
+                         "PCIe width or generation fell",
                          {{"pcie_width_low", Lift::kSame}},
-                         {{"pcie_width_low", Where::kSame, 6.0}, {"pcie_replay", Where::kSame, 0.7}, {"pause_sent", Where::kNode, 0.7}, {"rank_late", Where::kSame, 0.5}, {"pause_storm", Where::kNode, 0}, {"pause_received", Where::kAnywhere, 0}, {"paused", Where::kAnywhere, 0}},
-                         "link status under load; reseat", 6, nullptr, card_only});
+                         {{"pcie_width_low", Where::kSame, 6.0},
+                          {"pcie_replay", Where::kSame, 0.7},
+                          {"pause_sent", Where::kNode, 0.7},
+                          {"rank_late", Where::kSame, 0.5},
+                          {"pause_storm", Where::kNode, 0},
+                          {"pause_received", Where::kAnywhere, 0},
+                          {"paused", Where::kAnywhere, 0}},
+                         "link status under load; reseat",
+                         6,
+                         nullptr,
+                         card_only});
 
-WEFT_REGISTER(causes(), {"rank_hung", "one rank hangs silently",
+WEFT_REGISTER(causes(), {"rank_hung",
+                         "one rank hangs silently",
                          {{"rank_behind", Lift::kSame}},
-                         {{"rank_behind", Where::kSame, 5.5}, {"xid_off_bus", Where::kSame, -5.0}, {"card_silent", Where::kSame, -5.0}, {"xid_memory", Where::kSame, -5.0}, {"ecc_uncorrectable", Where::kSame, -4.0}, {"xid_gsp", Where::kSame, -2.0}, {"link_down", Where::kJob, -1.5}, {"nic_gone", Where::kNode, -3.0}, {"switch_ports_down", Where::kAnywhere, -3.0}},
-                         "which rank launched fewest collectives? kernel log and stacks of that silent rank", 6, nullptr, judge_hung});
+                         {{"rank_behind", Where::kSame, 5.5},
+                          {"xid_off_bus", Where::kSame, -5.0},
+                          {"card_silent", Where::kSame, -5.0},
+                          {"xid_memory", Where::kSame, -5.0},
+                          {"ecc_uncorrectable", Where::kSame, -4.0},
+                          {"xid_gsp", Where::kSame, -2.0},
+                          {"link_down", Where::kJob, -1.5},
+                          {"nic_gone", Where::kNode, -3.0},
+                          {"switch_ports_down", Where::kAnywhere, -3.0}},
+                         "which rank launched fewest collectives? kernel log and stacks of that silent rank",
+                         6,
+                         nullptr,
+                         judge_hung});
 
 }  // namespace
 }  // namespace weft::diagnose

@@ -12,7 +12,9 @@ bool carries(const Case& c, Network n) {
   return c.part().link.ok() && m.snapshot().link(c.part().link).networks & fabric::bit(n);
 }
 // A link with only the scale-up role; veto for classes of the other kind.
-double scale_out_only(const Case& c) { return carries(c, Network::kScaleUp) && !carries(c, Network::kScaleOut) && !carries(c, Network::kStorage) ? -1000 : 0; }
+double scale_out_only(const Case& c) {
+  return carries(c, Network::kScaleUp) && !carries(c, Network::kScaleOut) && !carries(c, Network::kStorage) ? -1000 : 0;
+}
 double scale_up_only(const Case& c) { return carries(c, Network::kScaleUp) ? 0 : -1000; }
 
 // A switch or a node that lost everything, seen from one of its links.
@@ -22,8 +24,11 @@ double not_the_device(const Case& c) {
   double out = 0;
   for (fabric::PortId end : {l.a, l.b}) {
     fabric::DeviceId d = m.snapshot().port(end).device;
-    if (c.context().findings.find("switch_ports_down", m.snapshot().name(d)) || c.context().findings.find("switch_restarted", m.snapshot().name(d))) out = -8;
-    if (c.context().findings.find("nic_gone", m.snapshot().name(d)) || c.context().findings.find("card_off_bus", m.snapshot().name(d))) out = -8;
+    if (c.context().findings.find("switch_ports_down", m.snapshot().name(d)) ||
+        c.context().findings.find("switch_restarted", m.snapshot().name(d)))
+      out = -8;
+    if (c.context().findings.find("nic_gone", m.snapshot().name(d)) || c.context().findings.find("card_off_bus", m.snapshot().name(d)))
+      out = -8;
     if (fabric::DeviceId n = m.node_of(d); n.ok() && c.context().findings.find("node_down", m.snapshot().name(n))) out = -8;
   }
   return out;
@@ -72,7 +77,8 @@ double judge_bad_lock(const Case& c) {
   bool after_event = false;
   for (const telemetry::Event& e : c.context().log.events) {
     if (e.at > step + seconds(30) || e.at < step - minutes(10)) continue;
-    bool kind = e.kind == telemetry::event::kLinkUp || e.kind == telemetry::event::kLinkDown || e.kind == telemetry::event::kSwitchRestart || e.kind == telemetry::event::kNodeReboot;
+    bool kind = e.kind == telemetry::event::kLinkUp || e.kind == telemetry::event::kLinkDown ||
+                e.kind == telemetry::event::kSwitchRestart || e.kind == telemetry::event::kNodeReboot;
     if (!kind) continue;
     const Part& p = m.part(e.entity);
     if (m.link_of(p) == c.part().link) after_event = true;
@@ -86,52 +92,147 @@ double judge_bad_lock(const Case& c) {
   return out + (after_event ? 4.5 : -4.0);
 }
 
-const char* kOptics = "swap the module, then clean and re-measure: the slope follows the module (ageing), a lane's received power recovers after cleaning (connector), neither after a bounce (bad lock)";
+const char* kOptics =
+    "swap the module, then clean and re-measure: the slope follows the module (ageing), a lane's received power recovers after cleaning "
+    "(connector), neither after a bounce (bad lock)";
 
-WEFT_REGISTER(causes(), {"link_down", "port down and staying down",
+WEFT_REGISTER(causes(), {"link_down",
+                         "port down and staying down",
                          {{"link_down", Lift::kLink}},
-                         {{"link_down", Where::kEnd, 5.0}, {"link_flap", Where::kEnd, -4.0}, {"nic_gone", Where::kEnd, -5.0}, {"node_down", Where::kEnd, -6.0}, {"retransmits", Where::kEnd, 0.3}, {"link_flapped", Where::kEnd, 0}},
-                         "read the port state at both ends; it stays down after a bounce", 3, nullptr, judge_down});
+                         {{"link_down", Where::kEnd, 5.0},
+                          {"link_flap", Where::kEnd, -4.0},
+                          {"nic_gone", Where::kEnd, -5.0},
+                          {"node_down", Where::kEnd, -6.0},
+                          {"retransmits", Where::kEnd, 0.3},
+                          {"link_flapped", Where::kEnd, 0}},
+                         "read the port state at both ends; it stays down after a bounce",
+                         3,
+                         nullptr,
+                         judge_down});
 
-WEFT_REGISTER(causes(), {"link_flap", "port goes down and comes back, again and again",
+WEFT_REGISTER(causes(), {"link_flap",
+                         "port goes down and comes back, again and again",
                          {{"link_flap", Lift::kLink}},
-                         {{"link_flap", Where::kEnd, 7.0}, {"link_down", Where::kEnd, 0.1}, {"link_flapped", Where::kEnd, 0}, {"ber_step", Where::kEnd, 0.1}, {"rx_errors", Where::kEnd, 0}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"retransmits", Where::kEnd, 0.3}, {"rate_low", Where::kEnd, 0}},
-                         "count carrier changes at both ends for ten minutes", 1, nullptr, judge_down});
+                         {{"link_flap", Where::kEnd, 7.0},
+                          {"link_down", Where::kEnd, 0.1},
+                          {"link_flapped", Where::kEnd, 0},
+                          {"ber_step", Where::kEnd, 0.1},
+                          {"rx_errors", Where::kEnd, 0},
+                          {"fec_uncorrectable", Where::kEnd, 0.1},
+                          {"retransmits", Where::kEnd, 0.3},
+                          {"rate_low", Where::kEnd, 0}},
+                         "count carrier changes at both ends for ten minutes",
+                         1,
+                         nullptr,
+                         judge_down});
 
-WEFT_REGISTER(causes(), {"link_half_rate", "negotiated less than the built rate",
+WEFT_REGISTER(causes(), {"link_half_rate",
+                         "negotiated less than the built rate",
                          {{"rate_low", Lift::kLink}},
-                         {{"rate_low", Where::kEnd, 6.0}, {"congestion", Where::kEnd, 0.3}, {"pause_received", Where::kEnd, 0.3}, {"link_flapped", Where::kEnd, 0}, {"link_flap", Where::kEnd, -3.0}},
-                         "compare the negotiated rate of both ends with the inventory; reseat and fix auto-negotiation", 3, nullptr, scale_out_only});
+                         {{"rate_low", Where::kEnd, 6.0},
+                          {"congestion", Where::kEnd, 0.3},
+                          {"pause_received", Where::kEnd, 0.3},
+                          {"link_flapped", Where::kEnd, 0},
+                          {"link_flap", Where::kEnd, -3.0}},
+                         "compare the negotiated rate of both ends with the inventory; reseat and fix auto-negotiation",
+                         3,
+                         nullptr,
+                         scale_out_only});
 
-WEFT_REGISTER(causes(), {"connector_dirty", "less light received at one end, error rate stepped up and stays",
+WEFT_REGISTER(causes(), {"connector_dirty",
+                         "less light received at one end, error rate stepped up and stays",
                          {{"rx_power_low", Lift::kLink}},
-                         {{"rx_power_low", Where::kEnd, 4.0}, {"ber_step", Where::kEnd, 2.0, 0.5}, {"rx_errors", Where::kEnd, 0.3}, {"fec_uncorrectable", Where::kEnd, 0.3}, {"retransmits", Where::kEnd, 0.2}, {"tx_power_low", Where::kEnd, -4.0}, {"tx_bias_up", Where::kEnd, -4.0}, {"ber_slope", Where::kEnd, -1.5}, {"module_hot", Where::kEnd, -1.0}},
-                         kOptics, 9, nullptr, scale_out_only});
+                         {{"rx_power_low", Where::kEnd, 4.0},
+                          {"ber_step", Where::kEnd, 2.0, 0.5},
+                          {"rx_errors", Where::kEnd, 0.3},
+                          {"fec_uncorrectable", Where::kEnd, 0.3},
+                          {"retransmits", Where::kEnd, 0.2},
+                          {"tx_power_low", Where::kEnd, -4.0},
+                          {"tx_bias_up", Where::kEnd, -4.0},
+                          {"ber_slope", Where::kEnd, -1.5},
+                          {"module_hot", Where::kEnd, -1.0}},
+                         kOptics,
+                         9,
+                         nullptr,
+                         scale_out_only});
 
-WEFT_REGISTER(causes(), {"optic_ageing", "laser wears out: bias up, light down, error rate slopes up",
+WEFT_REGISTER(causes(), {"optic_ageing",
+                         "laser wears out: bias up, light down, error rate slopes up",
                          {{"ber_slope", Lift::kLink}, {"tx_bias_up", Lift::kLink}, {"tx_power_low", Lift::kLink}},
-                         {{"ber_slope", Where::kEnd, 3.5, 1.0}, {"tx_bias_up", Where::kEnd, 3.0}, {"tx_power_low", Where::kEnd, 2.0}, {"rx_power_low", Where::kEnd, 0.3}, {"ber_step", Where::kEnd, 0.3}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"module_hot", Where::kEnd, -2.0}},
-                         kOptics, 9, nullptr, scale_out_only});
+                         {{"ber_slope", Where::kEnd, 3.5, 1.0},
+                          {"tx_bias_up", Where::kEnd, 3.0},
+                          {"tx_power_low", Where::kEnd, 2.0},
+                          {"rx_power_low", Where::kEnd, 0.3},
+                          {"ber_step", Where::kEnd, 0.3},
+                          {"rx_errors", Where::kEnd, 0.1},
+                          {"fec_uncorrectable", Where::kEnd, 0.1},
+                          {"module_hot", Where::kEnd, -2.0}},
+                         kOptics,
+                         9,
+                         nullptr,
+                         scale_out_only});
 
-WEFT_REGISTER(causes(), {"link_bad_lock", "came back up with a worse error rate",
+WEFT_REGISTER(causes(), {"link_bad_lock",
+                         "came back up with a worse error rate",
                          {{"ber_step", Lift::kLink}},
-                         {{"ber_step", Where::kEnd, 2.5}, {"link_flapped", Where::kEnd, 0.2}, {"rx_errors", Where::kEnd, 0.1}, {"fec_uncorrectable", Where::kEnd, 0.1}, {"retransmits", Where::kEnd, 0.2}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -3.0}},
-                         "bounce the link once more: a good lock brings the old error rate back", 4, nullptr, judge_bad_lock});
+                         {{"ber_step", Where::kEnd, 2.5},
+                          {"link_flapped", Where::kEnd, 0.2},
+                          {"rx_errors", Where::kEnd, 0.1},
+                          {"fec_uncorrectable", Where::kEnd, 0.1},
+                          {"retransmits", Where::kEnd, 0.2},
+                          {"rx_power_low", Where::kEnd, -4.0},
+                          {"tx_power_low", Where::kEnd, -3.0},
+                          {"tx_bias_up", Where::kEnd, -3.0},
+                          {"link_flap", Where::kEnd, -3.0}},
+                         "bounce the link once more: a good lock brings the old error rate back",
+                         4,
+                         nullptr,
+                         judge_bad_lock});
 
-WEFT_REGISTER(causes(), {"link_one_sided", "one direction is bad, the other clean",
+WEFT_REGISTER(causes(), {"link_one_sided",
+                         "one direction is bad, the other clean",
                          {{"rx_errors", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}, {"ber_step", Lift::kLink}},
-                         {{"rx_errors", Where::kEnd, 4.0, 1.0}, {"fec_uncorrectable", Where::kEnd, 1.5}, {"ber_step", Where::kEnd, 0.8}, {"retransmits", Where::kEnd, 0.5}, {"link_retries", Where::kEnd, 0.3}, {"rx_power_low", Where::kEnd, -4.0}, {"tx_power_low", Where::kEnd, -3.0}, {"tx_bias_up", Where::kEnd, -3.0}, {"link_flap", Where::kEnd, -4.0}},
-                         "read the error counters of both ends, per direction; transfer both ways one at a time", 8, light_seen, judge_one_sided});
+                         {{"rx_errors", Where::kEnd, 4.0, 1.0},
+                          {"fec_uncorrectable", Where::kEnd, 1.5},
+                          {"ber_step", Where::kEnd, 0.8},
+                          {"retransmits", Where::kEnd, 0.5},
+                          {"link_retries", Where::kEnd, 0.3},
+                          {"rx_power_low", Where::kEnd, -4.0},
+                          {"tx_power_low", Where::kEnd, -3.0},
+                          {"tx_bias_up", Where::kEnd, -3.0},
+                          {"link_flap", Where::kEnd, -4.0}},
+                         "read the error counters of both ends, per direction; transfer both ways one at a time",
+                         8,
+                         light_seen,
+                         judge_one_sided});
 
-WEFT_REGISTER(causes(), {"scale_up_link_down", "scale-up link lost",
+WEFT_REGISTER(causes(), {"scale_up_link_down",
+                         "scale-up link lost",
                          {{"link_down", Lift::kLink}, {"link_flap", Lift::kLink}},
-                         {{"link_down", Where::kEnd, 5.0}, {"link_flap", Where::kEnd, 1.0}, {"xid_nvlink", Where::kEnd, 1.0}, {"scale_up_links_missing", Where::kEnd, 1.0}},
-                         "link status of both ends against the table of this model", 3, nullptr, judge_up_down});
+                         {{"link_down", Where::kEnd, 5.0},
+                          {"link_flap", Where::kEnd, 1.0},
+                          {"xid_nvlink", Where::kEnd, 1.0},
+                          {"scale_up_links_missing", Where::kEnd, 1.0}},
+                         "link status of both ends against the table of this model",
+                         3,
+                         nullptr,
+                         judge_up_down});
 
-WEFT_REGISTER(causes(), {"scale_up_link_degraded", "scale-up link replays",
-                         {{"link_retries", Lift::kLink}, {"ber_step", Lift::kLink}, {"ber_slope", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}},
-                         {{"link_retries", Where::kEnd, 4.0}, {"ber_step", Where::kEnd, 2.5}, {"ber_slope", Where::kEnd, 2.0}, {"fec_uncorrectable", Where::kEnd, 1.5}, {"nvlink_errors", Where::kEnd, 1.5}, {"xid_nvlink", Where::kEnd, 0.5}, {"link_down", Where::kEnd, -4.0}},
-                         "per-link counters at both ends; an all-reduce inside that node alone", 8, nullptr, scale_up_only});
+WEFT_REGISTER(causes(),
+              {"scale_up_link_degraded",
+               "scale-up link replays",
+               {{"link_retries", Lift::kLink}, {"ber_step", Lift::kLink}, {"ber_slope", Lift::kLink}, {"fec_uncorrectable", Lift::kLink}},
+               {{"link_retries", Where::kEnd, 4.0},
+                {"ber_step", Where::kEnd, 2.5},
+                {"ber_slope", Where::kEnd, 2.0},
+                {"fec_uncorrectable", Where::kEnd, 1.5},
+                {"nvlink_errors", Where::kEnd, 1.5},
+                {"xid_nvlink", Where::kEnd, 0.5},
+                {"link_down", Where::kEnd, -4.0}},
+               "per-link counters at both ends; an all-reduce inside that node alone",
+               8,
+               nullptr,
+               scale_up_only});
 
 }  // namespace
 }  // namespace weft::diagnose

@@ -14,22 +14,44 @@ void xid(Context& c, std::string_view entity, int code, Instant at, const std::s
   double strength = 0.4;
   switch (code) {
     case 79: sign = "xid_off_bus", strength = 1; break;
-    case 48: case 94: case 95: sign = "xid_memory", strength = 1; break;
-    case 63: case 64: sign = "xid_row_remap", strength = 0.6; break;
-    case 74: case 144: case 145: case 146: case 147: case 148: case 149: case 150: sign = "xid_nvlink", strength = 0.8; break;
-    case 119: case 120: sign = "xid_gsp", strength = 1; break;
-    case 8: case 11: case 13: case 25: case 31: case 32: case 43: case 45: case 68: case 69: sign = "xid_application", strength = 0.1; break;
+    case 48:
+    case 94:
+    case 95: sign = "xid_memory", strength = 1; break;
+    case 63:
+    case 64: sign = "xid_row_remap", strength = 0.6; break;
+    case 74:
+    case 144:
+    case 145:
+    case 146:
+    case 147:
+    case 148:
+    case 149:
+    case 150: sign = "xid_nvlink", strength = 0.8; break;
+    case 119:
+    case 120: sign = "xid_gsp", strength = 1; break;
+    case 8:
+    case 11:
+    case 13:
+    case 25:
+    case 31:
+    case 32:
+    case 43:
+    case 45:
+    case 68:
+    case 69: sign = "xid_application", strength = 0.1; break;
     default: break;
   }
   std::string what = text.empty() ? fmt::format("Xid {}", code) : text;
-  c.raise(sign, entity, Layer::kCard, strength, minutes(10), at, {{std::string(metric::kXid), std::string(entity), static_cast<double>(code), 0, what, at, at}});
+  c.raise(sign, entity, Layer::kCard, strength, minutes(10), at,
+          {{std::string(metric::kXid), std::string(entity), static_cast<double>(code), 0, what, at, at}});
 }
 
 void on_xid(Context& c, const telemetry::Event& e) {
   int code = 0;
   for (char ch : e.code) code = ch >= '0' && ch <= '9' && code < 100000 ? code * 10 + (ch - '0') : code;
   if (e.kind == event::kSxid) {
-    c.raise("sxid", e.entity, Layer::kNetwork, 1, minutes(10), e.at, {{e.kind, e.entity, static_cast<double>(code), 0, e.text, e.at, e.at}});
+    c.raise("sxid", e.entity, Layer::kNetwork, 1, minutes(10), e.at,
+            {{e.kind, e.entity, static_cast<double>(code), 0, e.text, e.at, e.at}});
     return;
   }
   xid(c, e.entity, code, e.at, e.text);
@@ -39,7 +61,8 @@ void arm_xid(Context& c, SeriesId id) { c.windows.set_wire(id, kNone, 0.5); }
 void examine_xid(Context& c, SeriesId id) {  // never clears: only a change counts, and the first value may be years old
   std::vector<Point> p = c.windows.last_points(id, 6);
   for (std::size_t i = 1; i < p.size(); ++i)
-    if (p[i].value != p[i - 1].value && p[i].value > 0 && c.log.of(c.table.entity(id), event::kXid, p[i].at - minutes(1)).empty()) xid(c, c.table.entity(id), static_cast<int>(p[i].value), p[i].at, "");
+    if (p[i].value != p[i - 1].value && p[i].value > 0 && c.log.of(c.table.entity(id), event::kXid, p[i].at - minutes(1)).empty())
+      xid(c, c.table.entity(id), static_cast<int>(p[i].value), p[i].at, "");
 }
 
 void arm_zero(Context& c, SeriesId id) { c.windows.set_wire(id, kNone, 0); }
@@ -49,7 +72,8 @@ void examine_dbe(Context& c, SeriesId id) {
   Instant since = c.now;
   for (const Point& p : c.windows.points(id, c.now - minutes(5), c.now))
     if (p.value > 0) since = std::min(since, p.at);
-  c.raise("ecc_uncorrectable", c.table.entity(id), Layer::kCard, 1, minutes(10), since, {c.evidence(id, inc.value, 0, fmt::format("{:.0f} new uncorrectable memory errors", inc.value), since)});
+  c.raise("ecc_uncorrectable", c.table.entity(id), Layer::kCard, 1, minutes(10), since,
+          {c.evidence(id, inc.value, 0, fmt::format("{:.0f} new uncorrectable memory errors", inc.value), since)});
 }
 
 // A total is no rate: what grew in ten minutes, against own history.
@@ -66,7 +90,8 @@ void examine_sbe(Context& c, SeriesId id) {
   double usual = b.samples ? b.median * 600 : 0;
   if (inc.value < usual * c.rules["ecc_own_factor"]) return;
   if (const Finding* old = c.findings.find("ecc_storm", c.table.entity(id))) since = old->since;
-  c.raise("ecc_storm", c.table.entity(id), Layer::kCard, std::min(1.0, 0.5 + 0.2 * std::log10(inc.value / c.rules["ecc_correctable_10min"])), minutes(3), since,
+  c.raise("ecc_storm", c.table.entity(id), Layer::kCard,
+          std::min(1.0, 0.5 + 0.2 * std::log10(inc.value / c.rules["ecc_correctable_10min"])), minutes(3), since,
           {c.evidence(id, inc.value, usual, fmt::format("{:.0f} correctable errors in 10 min, usually {:.1f}", inc.value, usual), since)});
 }
 
@@ -76,7 +101,8 @@ void examine_remap(Context& c, SeriesId id) {
   // Pending since before we looked: to be drained some day, no event.
   bool fresh = false;
   for (const Point& p : c.windows.last_points(id, 640)) fresh |= p.value < 0.5;
-  c.raise("row_remap_pending", c.table.entity(id), Layer::kCard, fresh ? 0.7 : 0.2, minutes(5), c.now, {c.evidence(id, 1, 0, "row remap pending: reset needed before the next job", c.now)});
+  c.raise("row_remap_pending", c.table.entity(id), Layer::kCard, fresh ? 0.7 : 0.2, minutes(5), c.now,
+          {c.evidence(id, 1, 0, "row remap pending: reset needed before the next job", c.now)});
 }
 
 void arm_throttle(Context& c, SeriesId id) { c.windows.set_wire(id, kNone, 7.5); }
@@ -85,7 +111,9 @@ void examine_throttle(Context& c, SeriesId id) {
   auto bits = [](double v) { return v >= 0 && v < 1e9 ? static_cast<unsigned>(v) : 0u; };
   auto raise = [&](std::string_view sign, unsigned mask, const char* text, Layer layer) {
     Instant since;
-    if (count_last(c, id, 10, [&](double v) { return bits(v) & mask; }, &since) < 3) return;
+    if (count_last(
+            c, id, 10, [&](double v) { return bits(v) & mask; }, &since) < 3)
+      return;
     const Finding* old = c.findings.find(sign, entity);
     // The flags come in waves with fans and pumps: held for a while.
     c.raise(sign, entity, layer, 1, seconds(45), old ? old->since : since, {c.evidence(id, c.windows.last(id), 0, text, since)});
@@ -149,11 +177,18 @@ void sweep_peers(Context& c) {
         if (!hot && !over) continue;
         std::string name = c.machine.snapshot().name(s.card);
         const Finding* old = c.findings.find("card_hot", name);
-        c.raise("card_hot", name, Layer::kWater, std::min(1.0, 0.5 + std::max(rise, s.now - 80) / 30), seconds(45), old ? old->since : c.now - seconds(15),
-                {c.evidence(s.id, s.now, std::isfinite(s.before) ? s.before : now, fmt::format("{:.0f} C, peers {:.0f} C; usually {:+.0f} C to them", s.now, now, s.before - before), c.now - seconds(15))});
+        c.raise("card_hot", name, Layer::kWater, std::min(1.0, 0.5 + std::max(rise, s.now - 80) / 30), seconds(45),
+                old ? old->since : c.now - seconds(15),
+                {c.evidence(s.id, s.now, std::isfinite(s.before) ? s.before : now,
+                            fmt::format("{:.0f} C, peers {:.0f} C; usually {:+.0f} C to them", s.now, now, s.before - before),
+                            c.now - seconds(15))});
       }
       // Everything warmer together, whatever the cause.
-      if (now - before > 5) c.raise("cards_warmer", "job/" + job.job.name, Layer::kWater, std::min(1.0, 0.3 + (now - before) / 30), seconds(45), c.now - seconds(15), {{std::string(metric::kGpuTemp), job.job.name, now, before, fmt::format("median of all cards {:.0f} C, before {:.0f} C", now, before), c.now - seconds(15), c.now}});
+      if (now - before > 5)
+        c.raise("cards_warmer", "job/" + job.job.name, Layer::kWater, std::min(1.0, 0.3 + (now - before) / 30), seconds(45),
+                c.now - seconds(15),
+                {{std::string(metric::kGpuTemp), job.job.name, now, before,
+                  fmt::format("median of all cards {:.0f} C, before {:.0f} C", now, before), c.now - seconds(15), c.now}});
     }
     if (clock.size() >= 4) {
       double now = median_of(clock, &Seen::now, {}), before = median_of(clock, &Seen::before, {});
@@ -165,8 +200,10 @@ void sweep_peers(Context& c) {
         std::string name = c.machine.snapshot().name(s.card);
         const Finding* old = c.findings.find("clock_low", name);
         double base = std::isfinite(s.before) ? s.before : now;
-        c.raise("clock_low", name, Layer::kCard, std::min(1.0, 0.5 + (1 - s.now / base)), seconds(30), old ? old->since : c.now - seconds(15),
-                {c.evidence(s.id, s.now, base, fmt::format("SM clock {:.0f} MHz, usually {:.0f}, peers {:.0f}", s.now, base, now), c.now - seconds(15))});
+        c.raise("clock_low", name, Layer::kCard, std::min(1.0, 0.5 + (1 - s.now / base)), seconds(30),
+                old ? old->since : c.now - seconds(15),
+                {c.evidence(s.id, s.now, base, fmt::format("SM clock {:.0f} MHz, usually {:.0f}, peers {:.0f}", s.now, base, now),
+                            c.now - seconds(15))});
       }
     }
   }
@@ -196,8 +233,10 @@ void sweep_limits(Context& c) {
     }
     if (!std::isfinite(usual) || v >= c.rules["power_limit_share"] * usual) continue;
     Instant since;
-    count_last(c, id, 640, [&](double x) { return x < c.rules["power_limit_share"] * usual; }, &since);
-    c.raise("power_limit_low", c.table.entity(id), Layer::kPower, std::min(1.0, 0.8 + (1 - v / usual)), seconds(25), since, {c.evidence(id, v, usual, fmt::format("power limit {:.0f} W, fleet {:.0f} W", v, usual), since)});
+    count_last(
+        c, id, 640, [&](double x) { return x < c.rules["power_limit_share"] * usual; }, &since);
+    c.raise("power_limit_low", c.table.entity(id), Layer::kPower, std::min(1.0, 0.8 + (1 - v / usual)), seconds(25), since,
+            {c.evidence(id, v, usual, fmt::format("power limit {:.0f} W, fleet {:.0f} W", v, usual), since)});
   }
   for (SeriesId id : c.table.of_metric(metric::kPcieWidth)) {
     if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
@@ -206,8 +245,11 @@ void sweep_limits(Context& c) {
       for (const Point& p : c.windows.last_points(id, 64)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
     if (!(v > 0) || v >= usual - 0.5) continue;
     Instant since;
-    if (count_last(c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2) continue;
-    c.raise("pcie_width_low", c.table.entity(id), Layer::kHost, 1, seconds(25), since, {c.evidence(id, v, usual, fmt::format("PCIe x{:.0f}, should be x{:.0f}", v, usual), since)});
+    if (count_last(
+            c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2)
+      continue;
+    c.raise("pcie_width_low", c.table.entity(id), Layer::kHost, 1, seconds(25), since,
+            {c.evidence(id, v, usual, fmt::format("PCIe x{:.0f}, should be x{:.0f}", v, usual), since)});
   }
   for (SeriesId id : c.table.of_metric(metric::kScaleUpLinks)) {
     if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
@@ -216,8 +258,11 @@ void sweep_limits(Context& c) {
       for (const Point& p : c.windows.last_points(id, 64)) usual = std::isfinite(usual) ? std::max(usual, p.value) : p.value;
     if (v >= usual - 0.5) continue;
     Instant since;
-    if (count_last(c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2) continue;
-    c.raise("scale_up_links_missing", c.table.entity(id), Layer::kNetwork, 1, seconds(15), since, {c.evidence(id, v, usual, fmt::format("{:.0f} of {:.0f} scale-up links in use", v, usual), since)});
+    if (count_last(
+            c, id, 640, [&](double x) { return x < usual - 0.5; }, &since) < 2)
+      continue;
+    c.raise("scale_up_links_missing", c.table.entity(id), Layer::kNetwork, 1, seconds(15), since,
+            {c.evidence(id, v, usual, fmt::format("{:.0f} of {:.0f} scale-up links in use", v, usual), since)});
   }
 }
 
@@ -229,7 +274,8 @@ void arm_replay(Context& c, SeriesId id) {
 void examine_replay(Context& c, SeriesId id) {
   telemetry::Increase inc = c.windows.increase(id, c.now - seconds(60), c.now);
   if (!inc.known || inc.value < 31) return;
-  c.raise("pcie_replay", c.table.entity(id), Layer::kHost, 0.5, minutes(2), c.now - seconds(60), {c.evidence(id, inc.value, 0, fmt::format("{:.0f} PCIe replays in a minute", inc.value), c.now - seconds(60))});
+  c.raise("pcie_replay", c.table.entity(id), Layer::kHost, 0.5, minutes(2), c.now - seconds(60),
+          {c.evidence(id, inc.value, 0, fmt::format("{:.0f} PCIe replays in a minute", inc.value), c.now - seconds(60))});
 }
 
 // Errors on a card's scale-up links: minutes with a delta, out of the last five, above own history.
@@ -253,7 +299,8 @@ void examine_nvlink(Context& c, SeriesId id) {
   if (!old)
     for (auto q = p.rbegin(); q != p.rend(); ++q)
       if (q->value > 0) since = q->at;
-  c.raise("nvlink_errors", entity, Layer::kNetwork, std::min(1.0, 0.6 + 0.1 * std::log10(1 + rate)), seconds(60), since, {c.evidence(id, rate, usual, fmt::format("{:.2f} scale-up link errors a second, usually {:.2f}", rate, usual), since)});
+  c.raise("nvlink_errors", entity, Layer::kNetwork, std::min(1.0, 0.6 + 0.1 * std::log10(1 + rate)), seconds(60), since,
+          {c.evidence(id, rate, usual, fmt::format("{:.2f} scale-up link errors a second, usually {:.2f}", rate, usual), since)});
 }
 
 // Memory that jumps while the job is steady and its ranks' neighbours do not: a stranger on the card.
@@ -277,18 +324,50 @@ void examine_memory(Context& c, SeriesId id) {
   std::vector<double> v;
   for (const Point& q : p) v.push_back(q.value);
   if (telemetry::median(v) < before + c.rules["fb_jump"]) return;
-  c.raise("memory_taken", entity, Layer::kSoftware, 0.8, seconds(60), old ? old->since : p.front().at, {c.evidence(id, now, before, fmt::format("{:.1f} GiB in use, before {:.1f}", now / 1024, before / 1024), p.front().at)});
+  c.raise("memory_taken", entity, Layer::kSoftware, 0.8, seconds(60), old ? old->since : p.front().at,
+          {c.evidence(id, now, before, fmt::format("{:.1f} GiB in use, before {:.1f}", now / 1024, before / 1024), p.front().at)});
 }
 
-WEFT_REGISTER(detectors(), {"xid", "Xid and SXid lines, and the Xid gauge's edges", {metric::kXid}, arm_xid, true, examine_xid, {event::kXid, event::kSxid}, on_xid});
+WEFT_REGISTER(detectors(), {"xid",
+                            "Xid and SXid lines, and the Xid gauge's edges",
+                            {metric::kXid},
+                            arm_xid,
+                            true,
+                            examine_xid,
+                            {event::kXid, event::kSxid},
+                            on_xid});
 WEFT_REGISTER(detectors(), {"ecc_uncorrectable", "new uncorrectable memory errors", {metric::kEccDbe}, arm_zero, true, examine_dbe});
 WEFT_REGISTER(detectors(), {"ecc_correctable", "correctable memory errors rising", {metric::kEccSbe}, arm_zero, true, examine_sbe});
 WEFT_REGISTER(detectors(), {"row_remap", "row remap pending", {metric::kRowRemapPending}, arm_flag, true, examine_remap});
-WEFT_REGISTER(detectors(), {"slowdown_flags", "thermal slowdown and power brake flags", {metric::kThrottle}, arm_throttle, true, examine_throttle});
-WEFT_REGISTER(detectors(), {"card_peers", "temperature and clock against own offset to the cards of the same job", {}, nullptr, false, nullptr, {}, nullptr, seconds(10), sweep_peers});
-WEFT_REGISTER(detectors(), {"card_settings", "power limit, PCIe width and scale-up links against the fleet", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_limits});
+WEFT_REGISTER(detectors(),
+              {"slowdown_flags", "thermal slowdown and power brake flags", {metric::kThrottle}, arm_throttle, true, examine_throttle});
+WEFT_REGISTER(detectors(), {"card_peers",
+                            "temperature and clock against own offset to the cards of the same job",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            seconds(10),
+                            sweep_peers});
+WEFT_REGISTER(detectors(), {"card_settings",
+                            "power limit, PCIe width and scale-up links against the fleet",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            seconds(5),
+                            sweep_limits});
 WEFT_REGISTER(detectors(), {"pcie_replay", "PCIe replays", {metric::kPcieReplay}, arm_replay, false, examine_replay});
-WEFT_REGISTER(detectors(), {"scale_up_errors", "errors and replays on a card's scale-up links", {metric::kNvlinkCrc, metric::kNvlinkReplay}, arm_nvlink, false, examine_nvlink});
+WEFT_REGISTER(detectors(), {"scale_up_errors",
+                            "errors and replays on a card's scale-up links",
+                            {metric::kNvlinkCrc, metric::kNvlinkReplay},
+                            arm_nvlink,
+                            false,
+                            examine_nvlink});
 WEFT_REGISTER(detectors(), {"card_memory", "memory taken by a stranger", {metric::kFbUsed}, arm_memory, false, examine_memory});
 
 }  // namespace

@@ -9,9 +9,15 @@ struct Watched {
   Layer layer;
 };
 constexpr Watched kWatched[] = {
-    {fact::kCommLibrary, "fact_comm_library", Layer::kSoftware}, {fact::kDriver, "fact_driver", Layer::kSoftware}, {fact::kEcn, "fact_ecn", Layer::kNetwork},
-    {fact::kFirmware, "fact_firmware", Layer::kSoftware},        {fact::kGovernor, "fact_governor", Layer::kHost}, {fact::kKernel, "fact_kernel", Layer::kSoftware},
-    {fact::kMtu, "fact_mtu", Layer::kNetwork},                   {fact::kPfc, "fact_pfc", Layer::kNetwork},        {fact::kTrust, "fact_trust", Layer::kNetwork},
+    {fact::kCommLibrary, "fact_comm_library", Layer::kSoftware},
+    {fact::kDriver, "fact_driver", Layer::kSoftware},
+    {fact::kEcn, "fact_ecn", Layer::kNetwork},
+    {fact::kFirmware, "fact_firmware", Layer::kSoftware},
+    {fact::kGovernor, "fact_governor", Layer::kHost},
+    {fact::kKernel, "fact_kernel", Layer::kSoftware},
+    {fact::kMtu, "fact_mtu", Layer::kNetwork},
+    {fact::kPfc, "fact_pfc", Layer::kNetwork},
+    {fact::kTrust, "fact_trust", Layer::kNetwork},
 };
 
 // Kind of part, so that a switch port's MTU is compared with switch ports of that tier.
@@ -31,7 +37,8 @@ void sweep_facts(Context& c) {
   if (!standing && c.now - c.log.facts_changed > seconds(30)) return;
   for (const Watched& w : kWatched) {
     std::map<std::string, std::map<std::string, std::vector<std::string>>> kinds;  // kind → value → entities
-    for (auto at = c.log.facts.lower_bound(std::pair(std::string(w.key), std::string())); at != c.log.facts.end() && at->first.first == w.key; ++at)
+    for (auto at = c.log.facts.lower_bound(std::pair(std::string(w.key), std::string()));
+         at != c.log.facts.end() && at->first.first == w.key; ++at)
       kinds[peers_of(c, at->first.second)][at->second.value].push_back(at->first.second);
     for (const auto& [kind, values] : kinds) {
       std::size_t total = 0, most = 0;
@@ -49,30 +56,50 @@ void sweep_facts(Context& c) {
           bool changed = state->changed && state->before == usual;
           if (!clear && !changed) continue;
           c.raise(w.sign, entity, w.layer, changed ? 1.0 : 0.8, seconds(25), state->since,
-                  {{std::string(w.key), entity, 0, 0, fmt::format("{} is '{}', {} of {} others have '{}'{}", w.key, value, most, total - 1, usual, changed ? "; it was changed" : ""), state->since, c.now}});
+                  {{std::string(w.key), entity, 0, 0,
+                    fmt::format("{} is '{}', {} of {} others have '{}'{}", w.key, value, most, total - 1, usual,
+                                changed ? "; it was changed" : ""),
+                    state->since, c.now}});
         }
       }
     }
   }
   // The library's own choice of algorithm, once the job runs.
-  for (auto at = c.log.facts.lower_bound(std::pair(std::string(fact::kAlgorithm), std::string())); at != c.log.facts.end() && at->first.first == fact::kAlgorithm; ++at)
+  for (auto at = c.log.facts.lower_bound(std::pair(std::string(fact::kAlgorithm), std::string()));
+       at != c.log.facts.end() && at->first.first == fact::kAlgorithm; ++at)
     if (at->second.changed && c.now - at->second.since < hours(1))
-      c.raise("algorithm_changed", at->first.second, Layer::kSoftware, 0.9, seconds(25), at->second.since, {{std::string(fact::kAlgorithm), at->first.second, 0, 0, fmt::format("'{}' became '{}'", at->second.before, at->second.value), at->second.since, c.now}});
+      c.raise("algorithm_changed", at->first.second, Layer::kSoftware, 0.9, seconds(25), at->second.since,
+              {{std::string(fact::kAlgorithm), at->first.second, 0, 0, fmt::format("'{}' became '{}'", at->second.before, at->second.value),
+                at->second.since, c.now}});
   // Cables as discovered.
   if (!c.machine.ready()) return;
-  for (auto at = c.log.facts.lower_bound(std::pair(std::string(fact::kNeighbor), std::string())); at != c.log.facts.end() && at->first.first == fact::kNeighbor; ++at) {
+  for (auto at = c.log.facts.lower_bound(std::pair(std::string(fact::kNeighbor), std::string()));
+       at != c.log.facts.end() && at->first.first == fact::kNeighbor; ++at) {
     const Part& p = c.machine.part(at->first.second);
     const Part& seen = c.machine.part(at->second.value);
     if (!p.port.ok() || !seen.device.ok()) continue;
     fabric::PortId far = c.machine.snapshot().peer(p.port);
     if (!far.ok() || c.machine.snapshot().port(far).device == seen.device) continue;
-    c.raise("neighbor_mismatch", at->first.second, Layer::kNetwork, 0.3, seconds(25), at->second.since, {{std::string(fact::kNeighbor), at->first.second, 0, 0, fmt::format("sees {}, the plan says {}", at->second.value, c.machine.snapshot().name(far)), at->second.since, c.now}});
+    c.raise("neighbor_mismatch", at->first.second, Layer::kNetwork, 0.3, seconds(25), at->second.since,
+            {{std::string(fact::kNeighbor), at->first.second, 0, 0,
+              fmt::format("sees {}, the plan says {}", at->second.value, c.machine.snapshot().name(far)), at->second.since, c.now}});
   }
 }
 
-void on_config(Context& c, const telemetry::Event& e) { c.raise("config_changed", e.entity, Layer::kSoftware, 0.3, minutes(30), e.at, {{e.kind, e.entity, 0, 0, e.text, e.at, e.at}}); }
+void on_config(Context& c, const telemetry::Event& e) {
+  c.raise("config_changed", e.entity, Layer::kSoftware, 0.3, minutes(30), e.at, {{e.kind, e.entity, 0, 0, e.text, e.at, e.at}});
+}
 
-WEFT_REGISTER(detectors(), {"facts", "settings and versions that differ from most of their kind", {}, nullptr, false, nullptr, {event::kConfigChanged}, on_config, seconds(5), sweep_facts});
+WEFT_REGISTER(detectors(), {"facts",
+                            "settings and versions that differ from most of their kind",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {event::kConfigChanged},
+                            on_config,
+                            seconds(5),
+                            sweep_facts});
 
 }  // namespace
 }  // namespace weft::diagnose

@@ -9,8 +9,8 @@ namespace {
 struct Level {
   std::string_view metric, sign;
   Layer layer;
-  double share;    // of the median; 0 = not used
-  double offset;   // added; sign says the direction
+  double share;   // of the median; 0 = not used
+  double offset;  // added; sign says the direction
   int need, of;
   const char* text;
 };
@@ -65,23 +65,38 @@ void examine_level(Context& c, SeriesId id, const Level& l) {
   if (count_last(c, id, static_cast<std::size_t>(l.of), beyond, &since) < l.need) return;
   count_last(c, id, 640, beyond, &since);
   double v = c.windows.last(id), depth = b.median != 0 ? std::abs(v / b.median - 1) : 1;
-  c.raise(l.sign, entity, l.layer, std::min(1.0, 0.65 + depth / 2), std::max(hold_of(c, id, 5), seconds(20)), old ? old->since : since, {c.evidence(id, v, b.median, fmt::format("{} {:.4g}, usually {:.4g}", l.text, v, b.median), since)});
+  c.raise(l.sign, entity, l.layer, std::min(1.0, 0.65 + depth / 2), std::max(hold_of(c, id, 5), seconds(20)), old ? old->since : since,
+          {c.evidence(id, v, b.median, fmt::format("{} {:.4g}, usually {:.4g}", l.text, v, b.median), since)});
 }
 
-Level cpu_clock(const Context& c) { return {metric::kCpuClock, "cpu_clock_low", Layer::kHost, c.rules["cpu_clock_share"], 0, 8, 10, "CPU clock (Hz)"}; }
-Level inlet(const Context& c) { return {metric::kInletTemp, "inlet_hot", Layer::kWater, 0, c.rules["inlet_rise"], 8, 10, "inlet temperature (C)"}; }
+Level cpu_clock(const Context& c) {
+  return {metric::kCpuClock, "cpu_clock_low", Layer::kHost, c.rules["cpu_clock_share"], 0, 8, 10, "CPU clock (Hz)"};
+}
+Level inlet(const Context& c) {
+  return {metric::kInletTemp, "inlet_hot", Layer::kWater, 0, c.rules["inlet_rise"], 8, 10, "inlet temperature (C)"};
+}
 Level fan(const Context& c) { return {metric::kFanRpm, "fan_low", Layer::kWater, c.rules["fan_share"], 0, 4, 5, "slowest fan (rpm)"}; }
-Level flow(const Context& c) { return {metric::kCoolantFlow, "flow_low", Layer::kWater, c.rules["flow_share"], 0, 4, 5, "coolant flow (l/min)"}; }
-Level pressure(const Context& c) { return {metric::kCoolantPressure, "pressure_low", Layer::kWater, c.rules["pressure_share"], 0, 4, 5, "coolant pressure (kPa)"}; }
+Level flow(const Context& c) {
+  return {metric::kCoolantFlow, "flow_low", Layer::kWater, c.rules["flow_share"], 0, 4, 5, "coolant flow (l/min)"};
+}
+Level pressure(const Context& c) {
+  return {metric::kCoolantPressure, "pressure_low", Layer::kWater, c.rules["pressure_share"], 0, 4, 5, "coolant pressure (kPa)"};
+}
 Level pump(const Context& c) { return {metric::kPumpRpm, "pump_low", Layer::kWater, c.rules["pump_share"], 0, 4, 5, "pump (rpm)"}; }
-Level supply(const Context& c) { return {metric::kCoolantSupply, "supply_hot", Layer::kWater, 0, c.rules["supply_rise"], 8, 10, "coolant supply (C)"}; }
-Level back(const Context& c) { return {metric::kCoolantReturn, "return_hot", Layer::kWater, 0, c.rules["return_rise"], 8, 10, "coolant return (C)"}; }
-Level latency(const Context& c) { return {metric::kStorageReadLatency, "storage_slow", Layer::kStorage, c.rules["storage_latency_factor"], 0, 8, 12, "read latency (s)"}; }
+Level supply(const Context& c) {
+  return {metric::kCoolantSupply, "supply_hot", Layer::kWater, 0, c.rules["supply_rise"], 8, 10, "coolant supply (C)"};
+}
+Level back(const Context& c) {
+  return {metric::kCoolantReturn, "return_hot", Layer::kWater, 0, c.rules["return_rise"], 8, 10, "coolant return (C)"};
+}
+Level latency(const Context& c) {
+  return {metric::kStorageReadLatency, "storage_slow", Layer::kStorage, c.rules["storage_latency_factor"], 0, 8, 12, "read latency (s)"};
+}
 Level busy(const Context&) { return {metric::kCpuBusy, "cpu_busy", Layer::kHost, 0, 0.25, 8, 10, "CPU busy (share)"}; }
 Level iowait(const Context&) { return {metric::kIoWait, "io_wait", Layer::kHost, 0, 0.2, 8, 10, "waiting for I/O (share)"}; }
 
-#define WEFT_LEVEL(name)                                                        \
-  void arm_##name(Context& c, SeriesId id) { arm_level(c, id, name(c)); }       \
+#define WEFT_LEVEL(name)                                                  \
+  void arm_##name(Context& c, SeriesId id) { arm_level(c, id, name(c)); } \
   void examine_##name(Context& c, SeriesId id) { examine_level(c, id, name(c)); }
 WEFT_LEVEL(cpu_clock)
 WEFT_LEVEL(inlet)
@@ -112,7 +127,9 @@ void sweep_hosts(Context& c) {
   for (auto [id, v] : all) {
     if (v >= c.rules["cpu_clock_share"] * usual) continue;
     const Finding* old = c.findings.find("cpu_clock_low", c.table.entity(id));
-    c.raise("cpu_clock_low", c.table.entity(id), Layer::kHost, 0.9, seconds(25), old ? old->since : c.now - seconds(10), {c.evidence(id, v, usual, fmt::format("CPU at {:.2f} GHz, other hosts {:.2f} GHz", v / 1e9, usual / 1e9), c.now - seconds(10))});
+    c.raise(
+        "cpu_clock_low", c.table.entity(id), Layer::kHost, 0.9, seconds(25), old ? old->since : c.now - seconds(10),
+        {c.evidence(id, v, usual, fmt::format("CPU at {:.2f} GHz, other hosts {:.2f} GHz", v / 1e9, usual / 1e9), c.now - seconds(10))});
   }
 }
 
@@ -133,20 +150,29 @@ void examine_psu(Context& c, SeriesId id) {
     return;
   }
   Instant since;
-  count_last(c, id, 640, [&](double x) { return x < most - 0.5; }, &since);
-  c.raise("psu_lost", c.table.entity(id), Layer::kPower, 1, hold_of(c, id), since, {c.evidence(id, v, most, fmt::format("{:.0f} of {:.0f} power supplies healthy", v, most), since)});
+  count_last(
+      c, id, 640, [&](double x) { return x < most - 0.5; }, &since);
+  c.raise("psu_lost", c.table.entity(id), Layer::kPower, 1, hold_of(c, id), since,
+          {c.evidence(id, v, most, fmt::format("{:.0f} of {:.0f} power supplies healthy", v, most), since)});
 }
-void on_psu(Context& c, const telemetry::Event& e) { c.raise("psu_lost", e.entity, Layer::kPower, 1, minutes(1), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}}); }
+void on_psu(Context& c, const telemetry::Event& e) {
+  c.raise("psu_lost", e.entity, Layer::kPower, 1, minutes(1), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
+}
 
 void arm_leak(Context& c, SeriesId id) { c.windows.set_wire(id, kNone, 0.5); }
 void examine_leak(Context& c, SeriesId id) {
   if (!(c.windows.last(id) > 0.5)) return;
   Instant since;
-  count_last(c, id, 640, [](double v) { return v > 0.5; }, &since);
+  count_last(
+      c, id, 640, [](double v) { return v > 0.5; }, &since);
   c.raise("leak", c.table.entity(id), Layer::kWater, 1, hold_of(c, id), since, {c.evidence(id, 1, 0, "leak sensor is wet", since)});
 }
-void on_leak(Context& c, const telemetry::Event& e) { c.raise("leak", e.entity, Layer::kWater, 1, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}}); }
-void on_pump(Context& c, const telemetry::Event& e) { c.raise("pump_failed", e.entity, Layer::kWater, 1, minutes(5), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}}); }
+void on_leak(Context& c, const telemetry::Event& e) {
+  c.raise("leak", e.entity, Layer::kWater, 1, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
+}
+void on_pump(Context& c, const telemetry::Event& e) {
+  c.raise("pump_failed", e.entity, Layer::kWater, 1, minutes(5), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
+}
 
 // A cap that was lowered, and power lying flat against it.
 void sweep_racks(Context& c) {
@@ -159,14 +185,19 @@ void sweep_racks(Context& c) {
     if (old) before = std::max(before, old->evidence[0].baseline);
     if (now < 0.98 * before) {
       Instant since;
-      count_last(c, cap, 640, [&](double v) { return v < 0.98 * before; }, &since);
-      c.raise("rack_cap_lowered", entity, Layer::kPower, 1, seconds(30), old ? old->since : since, {c.evidence(cap, now, before, fmt::format("power cap {:.1f} kW, before {:.1f} kW", now / 1e3, before / 1e3), since)});
+      count_last(
+          c, cap, 640, [&](double v) { return v < 0.98 * before; }, &since);
+      c.raise("rack_cap_lowered", entity, Layer::kPower, 1, seconds(30), old ? old->since : since,
+              {c.evidence(cap, now, before, fmt::format("power cap {:.1f} kW, before {:.1f} kW", now / 1e3, before / 1e3), since)});
     }
     SeriesId power = c.table.find(metric::kRackPower, entity);
     if (power.v == UINT32_MAX || !c.windows.has(power) || !(now > 0)) continue;
     Instant since;
-    if (count_last(c, power, 20, [&](double v) { return v >= c.rules["rack_at_cap"] * now; }, &since) >= 14)
-      c.raise("rack_at_cap", entity, Layer::kPower, 0.7, seconds(30), since, {c.evidence(power, c.windows.last(power), now, fmt::format("{:.1f} kW, flat at the cap of {:.1f} kW", c.windows.last(power) / 1e3, now / 1e3), since)});
+    if (count_last(
+            c, power, 20, [&](double v) { return v >= c.rules["rack_at_cap"] * now; }, &since) >= 14)
+      c.raise("rack_at_cap", entity, Layer::kPower, 0.7, seconds(30), since,
+              {c.evidence(power, c.windows.last(power), now,
+                          fmt::format("{:.1f} kW, flat at the cap of {:.1f} kW", c.windows.last(power) / 1e3, now / 1e3), since)});
   }
 }
 
@@ -181,10 +212,21 @@ void examine_write(Context& c, SeriesId id) {
   Baseline b = c.windows.minute_baseline(id, c.now - hours(2), c.now - minutes(1));
   int hits = count_last(c, id, 10, [&](double v) { return v > std::max(1e8, 4 * b.median); });
   if (hits < 3) return;
-  c.raise("storage_write_burst", c.table.entity(id), Layer::kStorage, 0.5, seconds(60), p.front().at, {c.evidence(id, c.windows.last(id), b.median, fmt::format("writes {:.1f} GB/s, usually {:.1f}", c.windows.last(id) / 1e9, b.median / 1e9), p.front().at)});
+  c.raise("storage_write_burst", c.table.entity(id), Layer::kStorage, 0.5, seconds(60), p.front().at,
+          {c.evidence(id, c.windows.last(id), b.median,
+                      fmt::format("writes {:.1f} GB/s, usually {:.1f}", c.windows.last(id) / 1e9, b.median / 1e9), p.front().at)});
 }
 
-WEFT_REGISTER(detectors(), {"cpu_clock", "host CPU clock against own history", {metric::kCpuClock}, arm_cpu_clock, false, examine_cpu_clock, {}, nullptr, seconds(10), sweep_hosts});
+WEFT_REGISTER(detectors(), {"cpu_clock",
+                            "host CPU clock against own history",
+                            {metric::kCpuClock},
+                            arm_cpu_clock,
+                            false,
+                            examine_cpu_clock,
+                            {},
+                            nullptr,
+                            seconds(10),
+                            sweep_hosts});
 WEFT_REGISTER(detectors(), {"cpu_busy", "host CPU busier than usual", {metric::kCpuBusy}, arm_busy, false, examine_busy});
 WEFT_REGISTER(detectors(), {"io_wait", "host CPU waits for I/O", {metric::kIoWait}, arm_iowait, false, examine_iowait});
 WEFT_REGISTER(detectors(), {"inlet", "inlet temperature above own history", {metric::kInletTemp}, arm_inlet, false, examine_inlet});
@@ -195,9 +237,12 @@ WEFT_REGISTER(detectors(), {"coolant_pressure", "coolant pressure", {metric::kCo
 WEFT_REGISTER(detectors(), {"pump", "pump speed and failures", {metric::kPumpRpm}, arm_pump, false, examine_pump, {event::kPump}, on_pump});
 WEFT_REGISTER(detectors(), {"coolant_supply", "coolant supply temperature", {metric::kCoolantSupply}, arm_supply, false, examine_supply});
 WEFT_REGISTER(detectors(), {"coolant_return", "coolant return temperature", {metric::kCoolantReturn}, arm_back, false, examine_back});
-WEFT_REGISTER(detectors(), {"leak", "leak sensors and their alarms", {metric::kLeak}, arm_leak, true, examine_leak, {event::kLeak}, on_leak});
-WEFT_REGISTER(detectors(), {"rack_power", "rack power flat at a cap, caps lowered", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_racks});
-WEFT_REGISTER(detectors(), {"storage_latency", "storage slower than usual", {metric::kStorageReadLatency}, arm_latency, false, examine_latency});
+WEFT_REGISTER(detectors(),
+              {"leak", "leak sensors and their alarms", {metric::kLeak}, arm_leak, true, examine_leak, {event::kLeak}, on_leak});
+WEFT_REGISTER(detectors(),
+              {"rack_power", "rack power flat at a cap, caps lowered", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_racks});
+WEFT_REGISTER(detectors(),
+              {"storage_latency", "storage slower than usual", {metric::kStorageReadLatency}, arm_latency, false, examine_latency});
 WEFT_REGISTER(detectors(), {"storage_writes", "bursts of writes", {metric::kStorageWrite}, arm_write, false, examine_write});
 
 }  // namespace

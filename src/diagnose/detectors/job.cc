@@ -59,7 +59,8 @@ double frozen_of(const Context& c, std::string_view sign, const std::string& ent
 }
 
 // Raises sign@entity when a short look sees a large shift or a longer one a small.
-bool judge_shift(Context& c, SeriesId id, const RunningJob& job, std::string_view sign, const std::string& entity, double limit, double minimum, Layer layer, const char* text) {
+bool judge_shift(Context& c, SeriesId id, const RunningJob& job, std::string_view sign, const std::string& entity, double limit,
+                 double minimum, Layer layer, const char* text) {
   if (id.v == UINT32_MAX || !c.windows.has(id)) return false;
   double frozen = frozen_of(c, sign, entity);
   for (std::size_t k : {std::size_t{5}, std::size_t{10}, std::size_t{21}}) {
@@ -73,7 +74,8 @@ bool judge_shift(Context& c, SeriesId id, const RunningJob& job, std::string_vie
     const Finding* old = c.findings.find(sign, entity);
     Duration step = c.windows.interval(id);
     c.raise(sign, entity, layer, std::min(1.0, 0.4 + 2 * s.relative), std::max(step * 6, seconds(15)), old ? old->since : s.since,
-            {c.evidence(id, s.now, s.before, fmt::format("{} {:.4g} s, before {:.4g} s ({:+.1f} %)", text, s.now, s.before, 100 * s.relative), s.since)});
+            {c.evidence(id, s.now, s.before,
+                        fmt::format("{} {:.4g} s, before {:.4g} s ({:+.1f} %)", text, s.now, s.before, 100 * s.relative), s.since)});
     return true;
   }
   return false;
@@ -103,24 +105,33 @@ void examine_step(Context& c, SeriesId id) {
   }
   for (std::string_view dim : {"tp", "pp", "dp", "ep", "cp"}) {
     std::string label = fmt::format("dim={}", dim), sign = fmt::format("comm_{}_slow", dim);
-    bool slow = judge_shift(c, c.table.find(metric::kCommSeconds, e, label), *job, sign, e, c.rules["comm_shift"], 0.004 * step, Layer::kJob, "transfer");
-    if (!slow) judge_shift(c, c.table.find(metric::kCommP99Seconds, e, label), *job, fmt::format("comm_{}_p99", dim), e, 2 * c.rules["comm_shift"], 0.004 * step, Layer::kJob, "p99 transfer");
+    bool slow = judge_shift(c, c.table.find(metric::kCommSeconds, e, label), *job, sign, e, c.rules["comm_shift"], 0.004 * step,
+                            Layer::kJob, "transfer");
+    if (!slow)
+      judge_shift(c, c.table.find(metric::kCommP99Seconds, e, label), *job, fmt::format("comm_{}_p99", dim), e, 2 * c.rules["comm_shift"],
+                  0.004 * step, Layer::kJob, "p99 transfer");
   }
-  judge_shift(c, c.table.find(metric::kDataSeconds, e), *job, "data_slow", e, 1.0, c.rules["data_share"] * step, Layer::kStorage, "exposed data loading");
+  judge_shift(c, c.table.find(metric::kDataSeconds, e), *job, "data_slow", e, 1.0, c.rules["data_share"] * step, Layer::kStorage,
+              "exposed data loading");
   judge_shift(c, c.table.find(metric::kWaitSeconds, e), *job, "wait_up", e, 0.5, 0.01 * step, Layer::kJob, "waiting for late ranks");
   judge_shift(c, c.table.find(metric::kComputeSeconds, e), *job, "compute_slow", e, 0.02, 0, Layer::kJob, "mean busy time");
   SeriesId imbalance = c.table.find(metric::kExpertImbalance, e);
-  if (judge_shift(c, imbalance, *job, "imbalance_up", e, c.rules["imbalance"] - 1, 0, Layer::kJob, "tokens of the busiest expert over the mean")) return;
+  if (judge_shift(c, imbalance, *job, "imbalance_up", e, c.rules["imbalance"] - 1, 0, Layer::kJob,
+                  "tokens of the busiest expert over the mean"))
+    return;
   Shift s = shift(c, imbalance, job->since, 10);
   if (s.known() && s.now > c.rules["imbalance_absolute"] && s.before > c.rules["imbalance_absolute"])
-    c.raise("imbalance_up", e, Layer::kJob, 0.6, seconds(60), s.since, {c.evidence(imbalance, s.now, c.rules["imbalance_absolute"], fmt::format("busiest expert has {:.2f} times the mean tokens since the start", s.now), s.since)});
+    c.raise("imbalance_up", e, Layer::kJob, 0.6, seconds(60), s.since,
+            {c.evidence(imbalance, s.now, c.rules["imbalance_absolute"],
+                        fmt::format("busiest expert has {:.2f} times the mean tokens since the start", s.now), s.since)});
 }
 
 void examine_latency(Context& c, SeriesId id) {
   const RunningJob* job = job_of(c, c.table.entity(id));
   if (!job) return;
   bool ttft = c.table.metric(id) == metric::kTtft;
-  judge_shift(c, id, *job, ttft ? "ttft_slow" : "tpot_slow", entity_of(*job), 0.15, 0, Layer::kJob, ttft ? "time to first token" : "time per token");
+  judge_shift(c, id, *job, ttft ? "ttft_slow" : "tpot_slow", entity_of(*job), 0.15, 0, Layer::kJob,
+              ttft ? "time to first token" : "time per token");
 }
 
 // One sample per checkpoint.
@@ -137,7 +148,8 @@ void examine_checkpoint(Context& c, SeriesId id) {
   double last = changes.back().value;
   // No past to compare with: long against the step, and another job saved during the same time.
   double step = NAN;
-  if (SeriesId steps = c.table.find(metric::kStepSeconds, own); steps.v != UINT32_MAX) step = c.windows.baseline(steps, job->since, c.now).median;
+  if (SeriesId steps = c.table.find(metric::kStepSeconds, own); steps.v != UINT32_MAX)
+    step = c.windows.baseline(steps, job->since, c.now).median;
   if (changes.size() < 3 && last > c.rules["checkpoint_steps"] * step) {
     for (SeriesId other : c.table.of_metric(metric::kCheckpointSeconds)) {
       if (other == id || !c.windows.has(other) || c.now - c.windows.last_at(other) > minutes(3)) continue;
@@ -149,18 +161,24 @@ void examine_checkpoint(Context& c, SeriesId id) {
       if (q.empty() || !(q[0].value > c.rules["checkpoint_steps"] * their_step)) continue;
       Instant a0 = changes.back().at - seconds(last), b0 = q[0].at - seconds(q[0].value);
       if (a0 > q[0].at || b0 > changes.back().at) continue;
-      for (auto [series, who, took, unit] : {std::tuple(id, own, last, step), std::tuple(other, entity_of(*second), q[0].value, their_step)})
-        c.raise("checkpoint_slow", who, Layer::kStorage, 0.9, minutes(12), std::min(a0, b0), {c.evidence(series, took, unit, fmt::format("checkpoint took {:.1f} s ({:.0f} steps) while the other job saved too", took, took / unit), std::min(a0, b0))});
+      for (auto [series, who, took, unit] :
+           {std::tuple(id, own, last, step), std::tuple(other, entity_of(*second), q[0].value, their_step)})
+        c.raise("checkpoint_slow", who, Layer::kStorage, 0.9, minutes(12), std::min(a0, b0),
+                {c.evidence(series, took, unit,
+                            fmt::format("checkpoint took {:.1f} s ({:.0f} steps) while the other job saved too", took, took / unit),
+                            std::min(a0, b0))});
     }
   }
   if (changes.size() < 2) return;
   std::vector<double> before;
   for (std::size_t i = 0; i + 1 < changes.size(); ++i) before.push_back(changes[i].value);
   std::string e = entity_of(*job);
-  double frozen = frozen_of(c, "checkpoint_slow", e), base = std::isfinite(frozen) ? frozen : telemetry::median(before), now = changes.back().value;
+  double frozen = frozen_of(c, "checkpoint_slow", e), base = std::isfinite(frozen) ? frozen : telemetry::median(before),
+         now = changes.back().value;
   double factor = c.rules["checkpoint_factor"] * (changes.size() == 2 ? 1.4 : 1);
   if (now < base * factor || now - base < 1) return;
-  c.raise("checkpoint_slow", e, Layer::kStorage, std::min(1.0, 0.4 + 0.15 * now / base), minutes(12), changes.back().at, {c.evidence(id, now, base, fmt::format("checkpoint took {:.1f} s, before {:.1f} s", now, base), changes.back().at)});
+  c.raise("checkpoint_slow", e, Layer::kStorage, std::min(1.0, 0.4 + 0.15 * now / base), minutes(12), changes.back().at,
+          {c.evidence(id, now, base, fmt::format("checkpoint took {:.1f} s, before {:.1f} s", now, base), changes.back().at)});
 }
 
 // ---- ranks: each against its own past, less what all ranks have in common ---------------------------------------------------------
@@ -209,7 +227,10 @@ void judge_ranks(Context& c, const RunningJob& job) {
       if (!late.insert(r.rank).second) continue;
       const Finding* old = c.findings.find("rank_late", name);
       c.raise("rank_late", name, Layer::kCard, std::min(1.0, 0.5 + 3 * r.excess), hold, old ? old->since : r.s.since,
-              {c.evidence(r.id, r.s.now, r.s.before, fmt::format("rank {} of {} is busy {:.3f} s a step, before {:.3f} s; {:+.1f} % beyond the other ranks", r.rank, job.job.name, r.s.now, r.s.before, 100 * r.excess), r.s.since)});
+              {c.evidence(r.id, r.s.now, r.s.before,
+                          fmt::format("rank {} of {} is busy {:.3f} s a step, before {:.3f} s; {:+.1f} % beyond the other ranks", r.rank,
+                                      job.job.name, r.s.now, r.s.before, 100 * r.excess),
+                          r.s.since)});
     }
     // A whole node, by little: its ranks pooled.
     std::map<DeviceId, std::vector<const Rank*>> nodes;
@@ -225,10 +246,15 @@ void judge_ranks(Context& c, const RunningJob& job) {
       z /= std::sqrt(static_cast<double>(members.size()));
       std::string name = c.machine.snapshot().name(node);
       bool standing = alive(c, "node_late", name);
-      if (level < (standing ? 0.4 : 0.6) * c.rules["rank_shift"] || z < (standing ? 3 : c.rules["shift_sigmas"] + 1) || over * 4 < members.size() * 3) continue;
+      if (level < (standing ? 0.4 : 0.6) * c.rules["rank_shift"] || z < (standing ? 3 : c.rules["shift_sigmas"] + 1) ||
+          over * 4 < members.size() * 3)
+        continue;
       const Finding* old = c.findings.find("node_late", name);
       c.raise("node_late", name, Layer::kHost, std::min(1.0, 0.5 + 3 * level), hold, old ? old->since : members[0]->s.since,
-              {c.evidence(members[0]->id, 1 + level, 1, fmt::format("all {} ranks of {} on this node are busy {:+.1f} % longer beyond the other nodes'", members.size(), job.job.name, 100 * level), members[0]->s.since)});
+              {c.evidence(members[0]->id, 1 + level, 1,
+                          fmt::format("all {} ranks of {} on this node are busy {:+.1f} % longer beyond the other nodes'", members.size(),
+                                      job.job.name, 100 * level),
+                          members[0]->s.since)});
     }
   }
 }
@@ -246,7 +272,10 @@ void judge_offsets(Context& c, const RunningJob& job) {
     double usual = telemetry::median(v);
     for (const Rank* r : members)
       if (r->s.now > usual * (1 + c.rules["rank_offset"]) && !alive(c, "rank_late", c.machine.snapshot().name(r->card)))
-        c.raise("rank_offset", c.machine.snapshot().name(r->card), Layer::kCard, 0.6, seconds(70), r->s.since, {c.evidence(r->id, r->s.now, usual, fmt::format("rank {} is busy {:.3f} s a step since the start, its peers {:.3f} s", r->rank, r->s.now, usual), r->s.since)});
+        c.raise("rank_offset", c.machine.snapshot().name(r->card), Layer::kCard, 0.6, seconds(70), r->s.since,
+                {c.evidence(r->id, r->s.now, usual,
+                            fmt::format("rank {} is busy {:.3f} s a step since the start, its peers {:.3f} s", r->rank, r->s.now, usual),
+                            r->s.since)});
   }
 }
 
@@ -262,7 +291,8 @@ void judge_spikes(Context& c, const RunningJob& job) {
     if (id.v == UINT32_MAX || !c.windows.has(id)) continue;
     std::vector<Point> p = c.windows.last_points(id, 80);
     std::erase_if(p, [&](const Point& q) { return q.at <= job.since; });
-    if (p.size() < 80 && p.size() > static_cast<std::size_t>(c.rules["warm_up_steps"])) p.erase(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(c.rules["warm_up_steps"]));
+    if (p.size() < 80 && p.size() > static_cast<std::size_t>(c.rules["warm_up_steps"]))
+      p.erase(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(c.rules["warm_up_steps"]));
     if (p.size() < 24) return;
     std::vector<double> v;
     for (const Point& q : p) v.push_back(q.value);
@@ -289,8 +319,12 @@ void judge_spikes(Context& c, const RunningJob& job) {
   bool standing = alive(c, "ranks_late_changing", e);
   if (events < (standing ? 4 : 6) || who.size() < 4 || most * 2 > events) return;
   const Finding* old = c.findings.find("ranks_late_changing", e);
-  c.raise("ranks_late_changing", e, Layer::kSoftware, std::min(1.0, 0.6 + 0.02 * events), minutes(2), old ? old->since : late.begin()->first,
-          {{std::string(metric::kRankCompute), e, static_cast<double>(events), 0, fmt::format("{} steps of the last 80 with one rank late, {} different ranks, up to {:+.0f} % ({:.2f} s)", events, who.size(), 100 * size, size * step), late.begin()->first, c.now}});
+  c.raise("ranks_late_changing", e, Layer::kSoftware, std::min(1.0, 0.6 + 0.02 * events), minutes(2),
+          old ? old->since : late.begin()->first,
+          {{std::string(metric::kRankCompute), e, static_cast<double>(events), 0,
+            fmt::format("{} steps of the last 80 with one rank late, {} different ranks, up to {:+.0f} % ({:.2f} s)", events, who.size(),
+                        100 * size, size * step),
+            late.begin()->first, c.now}});
 }
 
 // Groups of one dimension, each against its own past, less what all have in common.
@@ -314,7 +348,8 @@ void judge_groups(Context& c, const RunningJob& job) {
       if (excess < c.rules["comm_shift"] * (standing ? 0.6 : 1) || s.z < (standing ? 2 : c.rules["shift_sigmas"])) continue;
       const Finding* old = c.findings.find("group_slow", e + ":" + name);
       SeriesId id = c.table.find(metric::kGroupSeconds, e, "group=" + name);
-      c.raise("group_slow", e + ":" + name, Layer::kJob, std::min(1.0, 0.4 + excess), seconds(30), old ? old->since : s.since, {c.evidence(id, s.now, s.before, fmt::format("{} takes {:.4g} s a step, before {:.4g} s", name, s.now, s.before), s.since)});
+      c.raise("group_slow", e + ":" + name, Layer::kJob, std::min(1.0, 0.4 + excess), seconds(30), old ? old->since : s.since,
+              {c.evidence(id, s.now, s.before, fmt::format("{} takes {:.4g} s a step, before {:.4g} s", name, s.now, s.before), s.since)});
     }
   }
 }
@@ -333,7 +368,8 @@ void examine_rank(Context& c, SeriesId id) {
   Shift s = shift(c, id, job->since, 5);
   if (!s.known()) return;
   std::string e = entity_of(*job);
-  if (s.z > 2.5 && s.relative > 0.3 * c.rules["rank_shift"]) c.raise("rank_suspect", e, Layer::kJob, 0.05, std::max(seconds(20), c.windows.interval(id) * 8), c.now, {});
+  if (s.z > 2.5 && s.relative > 0.3 * c.rules["rank_shift"])
+    c.raise("rank_suspect", e, Layer::kJob, 0.05, std::max(seconds(20), c.windows.interval(id) * 8), c.now, {});
   if (c.windows.last(id) > s.before * (1 + c.rules["pause_spike"])) c.raise("rank_spike", e, Layer::kJob, 0.05, seconds(60), c.now, {});
 }
 
@@ -374,7 +410,9 @@ void sweep_stalls(Context& c) {
     if (double ck = c.last(metric::kCheckpointSeconds, e); std::isfinite(ck)) limit = limit + seconds(2 * ck);
     Instant last = c.windows.last_at(id);
     if (c.now - last < limit) continue;
-    c.raise("job_stalled", e, Layer::kJob, 1, seconds(8), last, {c.evidence(id, to_seconds(c.now - last), usual, fmt::format("no step for {:.0f} s, usually every {:.1f} s", to_seconds(c.now - last), usual), last)});
+    c.raise("job_stalled", e, Layer::kJob, 1, seconds(8), last,
+            {c.evidence(id, to_seconds(c.now - last), usual,
+                        fmt::format("no step for {:.0f} s, usually every {:.1f} s", to_seconds(c.now - last), usual), last)});
     // The hung rank has launched fewer collectives than its group; a transport fault leaves all equal.
     std::map<double, std::vector<std::size_t>> counts;
     for (std::size_t r = 0; r < job.placement.cards.size(); ++r) {
@@ -392,7 +430,9 @@ void sweep_stalls(Context& c) {
       if (n >= usual_count || who.size() * 4 > total) break;  // lowest first; a minority only
       for (std::size_t r : who) {
         std::string card = c.machine.ready() ? c.machine.snapshot().name(job.placement.cards[r]) : fmt::format("{}/rank{}", e, r);
-        c.raise("rank_behind", card, Layer::kSoftware, 1, seconds(8), last, {{std::string(metric::kCollectivesLaunched), e, n, usual_count, fmt::format("rank {} launched {:.0f} collectives, most ranks {:.0f}", r, n, usual_count), last, c.now}});
+        c.raise("rank_behind", card, Layer::kSoftware, 1, seconds(8), last,
+                {{std::string(metric::kCollectivesLaunched), e, n, usual_count,
+                  fmt::format("rank {} launched {:.0f} collectives, most ranks {:.0f}", r, n, usual_count), last, c.now}});
       }
       break;
     }
@@ -400,16 +440,53 @@ void sweep_stalls(Context& c) {
 }
 
 void on_event(Context& c, const telemetry::Event& e) {
-  if (e.kind == event::kWatchdog) c.raise("watchdog", e.entity, Layer::kJob, 0.5, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
-  if (e.kind == event::kStepAborted) c.raise("step_aborted", e.entity, Layer::kJob, 0.8, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
+  if (e.kind == event::kWatchdog)
+    c.raise("watchdog", e.entity, Layer::kJob, 0.5, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
+  if (e.kind == event::kStepAborted)
+    c.raise("step_aborted", e.entity, Layer::kJob, 0.8, minutes(2), e.at, {{e.kind, e.entity, 1, 0, e.text, e.at, e.at}});
 }
 
-WEFT_REGISTER(detectors(), {"job_steps", "step time, transfer time per dimension, data, waiting, experts: a lasting shift", {metric::kStepSeconds}, arm_always, true, examine_step});
-WEFT_REGISTER(detectors(), {"job_latency", "time to first token and per token", {metric::kTtft, metric::kTpot}, arm_always, true, examine_latency});
-WEFT_REGISTER(detectors(), {"job_checkpoints", "checkpoints that take longer than before", {metric::kCheckpointSeconds}, arm_always, true, examine_checkpoint});
-WEFT_REGISTER(detectors(), {"job_ranks", "late ranks and nodes, pauses that wander, slow groups", {metric::kRankCompute}, arm_rank, false, examine_rank, {}, nullptr, seconds(5), sweep_jobs});
-WEFT_REGISTER(detectors(), {"job_offsets", "ranks far slower than their peers since the start", {}, nullptr, false, nullptr, {}, nullptr, seconds(60), sweep_offsets});
-WEFT_REGISTER(detectors(), {"job_stalls", "no step at all; ranks that launched fewer collectives", {}, nullptr, false, nullptr, {event::kWatchdog, event::kStepAborted}, on_event, seconds(2), sweep_stalls});
+WEFT_REGISTER(detectors(), {"job_steps",
+                            "step time, transfer time per dimension, data, waiting, experts: a lasting shift",
+                            {metric::kStepSeconds},
+                            arm_always,
+                            true,
+                            examine_step});
+WEFT_REGISTER(detectors(),
+              {"job_latency", "time to first token and per token", {metric::kTtft, metric::kTpot}, arm_always, true, examine_latency});
+WEFT_REGISTER(
+    detectors(),
+    {"job_checkpoints", "checkpoints that take longer than before", {metric::kCheckpointSeconds}, arm_always, true, examine_checkpoint});
+WEFT_REGISTER(detectors(), {"job_ranks",
+                            "late ranks and nodes, pauses that wander, slow groups",
+                            {metric::kRankCompute},
+                            arm_rank,
+                            false,
+                            examine_rank,
+                            {},
+                            nullptr,
+                            seconds(5),
+                            sweep_jobs});
+WEFT_REGISTER(detectors(), {"job_offsets",
+                            "ranks far slower than their peers since the start",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            seconds(60),
+                            sweep_offsets});
+WEFT_REGISTER(detectors(), {"job_stalls",
+                            "no step at all; ranks that launched fewer collectives",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {event::kWatchdog, event::kStepAborted},
+                            on_event,
+                            seconds(2),
+                            sweep_stalls});
 
 }  // namespace
 }  // namespace weft::diagnose

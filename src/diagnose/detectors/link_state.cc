@@ -25,7 +25,8 @@ void flaps(Context& c, std::string_view entity) {
   std::size_t downs = c.log.of(entity, event::kLinkDown, from).size();
   SeriesId counter = c.table.find(metric::kIbDowned, entity);
   if (counter.v != UINT32_MAX)
-    if (auto inc = c.windows.increase(counter, from, c.now); inc.known && !inc.at_least) downs = std::max(downs, static_cast<std::size_t>(inc.value));
+    if (auto inc = c.windows.increase(counter, from, c.now); inc.known && !inc.at_least)
+      downs = std::max(downs, static_cast<std::size_t>(inc.value));
   for (std::string_view m : {metric::kIbState, metric::kSwState})
     if (SeriesId id = c.table.find(m, entity); id.v != UINT32_MAX && c.windows.has(id)) {
       std::size_t edges = 0;
@@ -38,19 +39,24 @@ void flaps(Context& c, std::string_view entity) {
       downs = std::max(downs, edges);
     }
   if (downs < static_cast<std::size_t>(c.rules["flap_downs"])) {
-    if (downs > 0) c.raise("link_flapped", entity, Layer::kNetwork, 0.2, minutes(10), c.now, {{"link_downed", std::string(entity), static_cast<double>(downs), 0, "went down once", from, c.now}});
+    if (downs > 0)
+      c.raise("link_flapped", entity, Layer::kNetwork, 0.2, minutes(10), c.now,
+              {{"link_downed", std::string(entity), static_cast<double>(downs), 0, "went down once", from, c.now}});
     return;
   }
   c.raise("link_flap", entity, Layer::kNetwork, std::min(1.0, 0.7 + 0.1 * static_cast<double>(downs)), minutes(2), c.now,
-          {{"link_downed", std::string(entity), static_cast<double>(downs), 0, fmt::format("down {} times in {:.0f} s", downs, c.rules["flap_window"]), from, c.now}});
+          {{"link_downed", std::string(entity), static_cast<double>(downs), 0,
+            fmt::format("down {} times in {:.0f} s", downs, c.rules["flap_window"]), from, c.now}});
 }
 
 void examine_state(Context& c, SeriesId id) {
   std::string_view entity = c.table.entity(id);
   if (down_value(c, id, c.windows.last(id))) {
     Instant since;
-    count_last(c, id, 64, [&](double v) { return down_value(c, id, v); }, &since);
-    c.raise("link_down", entity, Layer::kNetwork, 1, hold_of(c, id), since, {c.evidence(id, c.windows.last(id), c.table.metric(id) == metric::kSwState ? 1 : 4, "port is down", since)});
+    count_last(
+        c, id, 64, [&](double v) { return down_value(c, id, v); }, &since);
+    c.raise("link_down", entity, Layer::kNetwork, 1, hold_of(c, id), since,
+            {c.evidence(id, c.windows.last(id), c.table.metric(id) == metric::kSwState ? 1 : 4, "port is down", since)});
   } else {
     c.drop("link_down", entity);
   }
@@ -70,7 +76,8 @@ void on_event(Context& c, const telemetry::Event& e) {
     return;
   }
   Duration hold = has_state(c, e.entity) ? seconds(12) : minutes(10);
-  c.raise("link_down", e.entity, Layer::kNetwork, 1, hold, e.at, {{e.kind, e.entity, 1, 0, e.text.empty() ? "link went down" : e.text, e.at, e.at}});
+  c.raise("link_down", e.entity, Layer::kNetwork, 1, hold, e.at,
+          {{e.kind, e.entity, 1, 0, e.text.empty() ? "link went down" : e.text, e.at, e.at}});
   flaps(c, e.entity);
 }
 
@@ -98,7 +105,8 @@ void examine_rate(Context& c, SeriesId id) {
   double expected = expected_rate(c, id), v = c.windows.last(id);
   if (expected <= 0 || v >= expected * c.rules["rate_share_min"] || v <= 0) return;  // 0: down, not slow
   Instant since;
-  int n = count_last(c, id, 64, [&](double x) { return x < expected * c.rules["rate_share_min"]; }, &since);
+  int n = count_last(
+      c, id, 64, [&](double x) { return x < expected * c.rules["rate_share_min"]; }, &since);
   if (n < 2) return;
   c.raise("rate_low", c.table.entity(id), Layer::kNetwork, 1, hold_of(c, id), since,
           {c.evidence(id, v, expected, fmt::format("runs at {:.0f} % of its rate", 100 * v / expected), since)});
@@ -127,13 +135,26 @@ void sweep_switches(Context& c) {
     if (links.size() < 3 || static_cast<double>(links.size()) < c.rules["switch_ports_share"] * static_cast<double>(total)) continue;
     std::string name = s.name(d);
     c.raise("switch_ports_down", name, Layer::kNetwork, 1, seconds(8), since[d],
-            {{"link_down", name, static_cast<double>(links.size()), 0, fmt::format("{} of {} links down together", links.size(), total), since[d], c.now}});
+            {{"link_down", name, static_cast<double>(links.size()), 0, fmt::format("{} of {} links down together", links.size(), total),
+              since[d], c.now}});
   }
 }
 
-WEFT_REGISTER(detectors(), {"link_state", "port state of NICs and switches, flaps from states and log lines", {metric::kIbState, metric::kSwState}, arm_state, true, examine_state, {event::kLinkDown, event::kLinkUp, event::kSwitchRestart}, on_event, seconds(1), sweep_switches});
-WEFT_REGISTER(detectors(), {"link_downed", "the counter of link losses, with its 8-bit ceiling", {metric::kIbDowned}, arm_downed, true, examine_downed});
-WEFT_REGISTER(detectors(), {"link_rate", "negotiated rate against the rate as built", {metric::kIbRate, metric::kSwSpeed}, arm_rate, false, examine_rate});
+WEFT_REGISTER(detectors(), {"link_state",
+                            "port state of NICs and switches, flaps from states and log lines",
+                            {metric::kIbState, metric::kSwState},
+                            arm_state,
+                            true,
+                            examine_state,
+                            {event::kLinkDown, event::kLinkUp, event::kSwitchRestart},
+                            on_event,
+                            seconds(1),
+                            sweep_switches});
+WEFT_REGISTER(detectors(),
+              {"link_downed", "the counter of link losses, with its 8-bit ceiling", {metric::kIbDowned}, arm_downed, true, examine_downed});
+WEFT_REGISTER(
+    detectors(),
+    {"link_rate", "negotiated rate against the rate as built", {metric::kIbRate, metric::kSwSpeed}, arm_rate, false, examine_rate});
 
 }  // namespace
 }  // namespace weft::diagnose

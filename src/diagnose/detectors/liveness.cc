@@ -13,7 +13,8 @@ void arm_up(Context& c, SeriesId id) { c.windows.set_wire(id, 0.5, kNone); }
 void examine_up(Context& c, SeriesId id) {
   std::string_view entity = c.table.entity(id);
   Instant since;
-  int n = count_last(c, id, 64, [](double v) { return v < 0.5; }, &since);
+  int n = count_last(
+      c, id, 64, [](double v) { return v < 0.5; }, &since);
   if (c.windows.last(id) >= 0.5) {
     c.drop("node_down", entity);
     return;
@@ -34,8 +35,9 @@ void examine_up(Context& c, SeriesId id) {
       }
   }
   if (n < 2 || (n < 3 && down == 0)) return;
-  c.raise("node_down", entity, Layer::kHost, 1, hold_of(c, id), since,
-          {c.evidence(id, 0, 1, links ? fmt::format("does not answer; {} of its {} links are down", down, links) : "does not answer", since)});
+  c.raise(
+      "node_down", entity, Layer::kHost, 1, hold_of(c, id), since,
+      {c.evidence(id, 0, 1, links ? fmt::format("does not answer; {} of its {} links are down", down, links) : "does not answer", since)});
 }
 
 void on_reboot(Context& c, const telemetry::Event& e) {
@@ -72,21 +74,40 @@ void sweep_silent(Context& c) {
       if (!card && !nic) continue;
       std::string name = s.name(d);
       Instant last;
-      auto [n, stale] = card ? overdue(c, name, {metric::kGpuTemp, metric::kPower, metric::kSmClock}, last) : overdue(c, name, {metric::kIbState, metric::kIbRate, metric::kIbTx}, last);
+      auto [n, stale] = card ? overdue(c, name, {metric::kGpuTemp, metric::kPower, metric::kSmClock}, last)
+                             : overdue(c, name, {metric::kIbState, metric::kIbRate, metric::kIbTx}, last);
       if (n == 0) continue;
       if (stale == n) silent.emplace_back(name, card, last);
       else ++speaking[card];
     }
     for (const auto& [name, card, last] : silent) {
       if (speaking[card] == 0) continue;
-      c.raise(card ? "card_silent" : "nic_gone", name, card ? Layer::kCard : Layer::kHost, 1, seconds(8), last,
-              {{card ? "DCGM_FI_DEV_*" : "node_infiniband_*", name, 0, 0, fmt::format("all its series stopped, {} other {} of the node go on", speaking[card], card ? "cards" : "NICs"), last, c.now}});
+      c.raise(
+          card ? "card_silent" : "nic_gone", name, card ? Layer::kCard : Layer::kHost, 1, seconds(8), last,
+          {{card ? "DCGM_FI_DEV_*" : "node_infiniband_*", name, 0, 0,
+            fmt::format("all its series stopped, {} other {} of the node go on", speaking[card], card ? "cards" : "NICs"), last, c.now}});
     }
   }
 }
 
-WEFT_REGISTER(detectors(), {"node_up", "nodes that do not answer, confirmed by repetition or by their links", {metric::kNodeUp}, arm_up, true, examine_up, {event::kNodeReboot}, on_reboot});
-WEFT_REGISTER(detectors(), {"silent_device", "cards and NICs whose series stop while the node goes on", {}, nullptr, false, nullptr, {}, nullptr, seconds(2), sweep_silent});
+WEFT_REGISTER(detectors(), {"node_up",
+                            "nodes that do not answer, confirmed by repetition or by their links",
+                            {metric::kNodeUp},
+                            arm_up,
+                            true,
+                            examine_up,
+                            {event::kNodeReboot},
+                            on_reboot});
+WEFT_REGISTER(detectors(), {"silent_device",
+                            "cards and NICs whose series stop while the node goes on",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            seconds(2),
+                            sweep_silent});
 
 }  // namespace
 }  // namespace weft::diagnose

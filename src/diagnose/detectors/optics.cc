@@ -26,7 +26,9 @@ bool suspect(const Context& c, std::string_view entity) {
   return found;
 }
 
-double ber_limit(const Context& c, const Baseline& b) { return b.median + std::max(c.rules["ber_step_decades"], c.rules["ber_noise_factor"] * b.mad / std::sqrt(5.0)); }
+double ber_limit(const Context& c, const Baseline& b) {
+  return b.median + std::max(c.rules["ber_step_decades"], c.rules["ber_noise_factor"] * b.mad / std::sqrt(5.0));
+}
 
 void arm_ber(Context& c, SeriesId id) {
   if (alive(c, "ber_step", c.table.entity(id))) return;  // its history is the faulty one by now
@@ -50,7 +52,8 @@ void examine_ber(Context& c, SeriesId id) {
   if (old && !old->evidence.empty()) {
     double before = decades(old->evidence[0].baseline);
     if (level > before + 0.6 * c.rules["ber_step_decades"])
-      c.raise("ber_step", entity, Layer::kNetwork, std::min(1.0, 0.4 + 0.4 * (level - before)), minutes(5), old->since, {c.evidence(id, std::pow(10, level), old->evidence[0].baseline, old->evidence[0].text, old->since)});
+      c.raise("ber_step", entity, Layer::kNetwork, std::min(1.0, 0.4 + 0.4 * (level - before)), minutes(5), old->since,
+              {c.evidence(id, std::pow(10, level), old->evidence[0].baseline, old->evidence[0].text, old->since)});
     else c.drop("ber_step", entity);
     return;
   }
@@ -64,7 +67,10 @@ void examine_ber(Context& c, SeriesId id) {
   Instant since = p[cp.index].at;
   double rise = level - before.median;
   c.raise("ber_step", entity, Layer::kNetwork, std::min(1.0, 0.4 + 0.4 * rise), minutes(5), since,
-          {c.evidence(id, std::pow(10, level), std::pow(10, before.median), fmt::format("pre-FEC BER {:.1e}, own baseline {:.1e} (x{:.0f}), since a step", std::pow(10, level), std::pow(10, before.median), std::pow(10, rise)), since)});
+          {c.evidence(id, std::pow(10, level), std::pow(10, before.median),
+                      fmt::format("pre-FEC BER {:.1e}, own baseline {:.1e} (x{:.0f}), since a step", std::pow(10, level),
+                                  std::pow(10, before.median), std::pow(10, rise)),
+                      since)});
 }
 
 // The refresh of a standing step: examine is called only when wires trip.
@@ -120,17 +126,26 @@ void sweep_drift(Context& c) {
     Drift d = drift(c, id, decades, [&](const Drift& x) { return x.rise > c.rules["ber_slope_decades"] && x.rise > 2.5 * x.noise; });
     if (!d.found) continue;
     c.raise("ber_slope", entity, Layer::kNetwork, std::min(1.0, 0.3 + d.rise), minutes(12), d.since,
-            {c.evidence(id, std::pow(10, d.after), std::pow(10, d.before), fmt::format("pre-FEC BER rose from {:.1e} to {:.1e} as a slope over {}", std::pow(10, d.before), std::pow(10, d.after), human(c.now - d.since)), d.since)});
+            {c.evidence(id, std::pow(10, d.after), std::pow(10, d.before),
+                        fmt::format("pre-FEC BER rose from {:.1e} to {:.1e} as a slope over {}", std::pow(10, d.before),
+                                    std::pow(10, d.after), human(c.now - d.since)),
+                        d.since)});
   }
-  for (auto [m, sign, limit, relative] : {std::tuple(metric::kTxBias, "tx_bias_up", c.rules["tx_bias_rise"], true), std::tuple(metric::kTxPower, "tx_power_low", -c.rules["tx_power_drop_db"], false), std::tuple(metric::kRxPower, "rx_power_low", -c.rules["rx_power_drop_db"], false)}) {
+  for (auto [m, sign, limit, relative] : {std::tuple(metric::kTxBias, "tx_bias_up", c.rules["tx_bias_rise"], true),
+                                          std::tuple(metric::kTxPower, "tx_power_low", -c.rules["tx_power_drop_db"], false),
+                                          std::tuple(metric::kRxPower, "rx_power_low", -c.rules["rx_power_drop_db"], false)}) {
     for (SeriesId id : c.table.of_metric(m)) {
       if (!c.windows.has(id) || c.windows.stale(id, c.now, minutes(2))) continue;
-      Drift d = drift(c, id, [](double v) { return v; }, [&, limit = limit, relative = relative](const Drift& x) {
-        double move = relative ? (x.before > 0 ? x.rise / x.before : 0) : x.rise;
-        return (limit > 0 ? move > limit : move < limit) && std::abs(x.rise) > 2.5 * x.noise;
-      });
+      Drift d = drift(
+          c, id, [](double v) { return v; },
+          [&, limit = limit, relative = relative](const Drift& x) {
+            double move = relative ? (x.before > 0 ? x.rise / x.before : 0) : x.rise;
+            return (limit > 0 ? move > limit : move < limit) && std::abs(x.rise) > 2.5 * x.noise;
+          });
       if (!d.found) continue;
-      c.raise(sign, c.table.entity(id), Layer::kNetwork, 0.8, minutes(12), d.since, {c.evidence(id, d.after, d.before, fmt::format("moved from {:.2f} to {:.2f} over {}", d.before, d.after, human(c.now - d.since)), d.since)});
+      c.raise(sign, c.table.entity(id), Layer::kNetwork, 0.8, minutes(12), d.since,
+              {c.evidence(id, d.after, d.before,
+                          fmt::format("moved from {:.2f} to {:.2f} over {}", d.before, d.after, human(c.now - d.since)), d.since)});
     }
   }
 }
@@ -153,7 +168,8 @@ void examine_light(Context& c, SeriesId id) {
   if (b.samples < 3) b = history(c, id, seconds(30), false);
   if (const Finding* old = c.findings.find(sign, e)) b.median = old->evidence[0].baseline;
   if (b.samples == 0) return;
-  double limit = bias ? b.median * (1 + c.rules["tx_bias_rise"]) : b.median - (m == metric::kTxPower ? c.rules["tx_power_drop_db"] : c.rules["rx_power_drop_db"]);
+  double limit = bias ? b.median * (1 + c.rules["tx_bias_rise"])
+                      : b.median - (m == metric::kTxPower ? c.rules["tx_power_drop_db"] : c.rules["rx_power_drop_db"]);
   Instant since;
   auto beyond = [&](double v) { return bias ? v > limit : v < limit; };
   bool quick = suspect(c, e), slow_exporter = c.windows.interval(id) > seconds(4);
@@ -163,14 +179,19 @@ void examine_light(Context& c, SeriesId id) {
   double v = c.windows.last(id);
   // A port that is down sends nothing: no light is its consequence.
   if (v < -30) return;
-  c.raise(sign, e, Layer::kNetwork, std::min(1.0, 0.7 + 0.1 * std::abs(v - b.median)), std::max(hold_of(c, id), minutes(2)), since, {c.evidence(id, v, b.median, fmt::format("{:.2f}, own baseline {:.2f}", v, b.median), since)});
+  c.raise(sign, e, Layer::kNetwork, std::min(1.0, 0.7 + 0.1 * std::abs(v - b.median)), std::max(hold_of(c, id), minutes(2)), since,
+          {c.evidence(id, v, b.median, fmt::format("{:.2f}, own baseline {:.2f}", v, b.median), since)});
 }
 
 void arm_module(Context& c, SeriesId id) { c.windows.set_wire(id, kNone, c.rules["module_temperature"]); }
 void examine_module(Context& c, SeriesId id) {
   Instant since;
-  if (count_last(c, id, 10, [&](double v) { return v > c.rules["module_temperature"]; }, &since) < 8) return;
-  c.raise("module_hot", c.table.entity(id), Layer::kNetwork, 0.6, minutes(2), since, {c.evidence(id, c.windows.last(id), c.rules["module_temperature"], fmt::format("module at {:.0f} C", c.windows.last(id)), since)});
+  if (count_last(
+          c, id, 10, [&](double v) { return v > c.rules["module_temperature"]; }, &since) < 8)
+    return;
+  c.raise(
+      "module_hot", c.table.entity(id), Layer::kNetwork, 0.6, minutes(2), since,
+      {c.evidence(id, c.windows.last(id), c.rules["module_temperature"], fmt::format("module at {:.0f} C", c.windows.last(id)), since)});
 }
 
 // Counters that stay put on a healthy link.
@@ -191,11 +212,15 @@ void examine_errors(Context& c, SeriesId id) {
     if (fabric::LinkId l = c.machine.link_of(c.machine.part(c.table.entity(id))); l.ok())
       for (fabric::PortId end : {c.machine.snapshot().link(l).a, c.machine.snapshot().link(l).b})
         for (std::string_view m : {metric::kRxPower, metric::kTxPower, metric::kTxBias})
-          if (SeriesId light = c.table.find(m, c.machine.snapshot().name(end)); light.v != UINT32_MAX && c.windows.has(light)) examine_light(c, light);
+          if (SeriesId light = c.table.find(m, c.machine.snapshot().name(end)); light.v != UINT32_MAX && c.windows.has(light))
+            examine_light(c, light);
   std::string_view sign = fec ? "fec_uncorrectable" : "rx_errors";
   if (const Finding* old = c.findings.find(sign, c.table.entity(id))) since = old->since;
-  c.raise(sign, c.table.entity(id), Layer::kNetwork, std::min(1.0, 0.6 + 0.05 * hits), seconds(60), since,
-          {c.evidence(id, inc.value, 0, fmt::format("{}{:.0f} in {:.0f} s, in {} samples", inc.at_least ? "at least " : "", inc.value, to_seconds(span), hits), since)});
+  c.raise(
+      sign, c.table.entity(id), Layer::kNetwork, std::min(1.0, 0.6 + 0.05 * hits), seconds(60), since,
+      {c.evidence(id, inc.value, 0,
+                  fmt::format("{}{:.0f} in {:.0f} s, in {} samples", inc.at_least ? "at least " : "", inc.value, to_seconds(span), hits),
+                  since)});
 }
 
 void arm_retries(Context& c, SeriesId id) {
@@ -213,16 +238,47 @@ void examine_retries(Context& c, SeriesId id) {
   double before = old ? old->evidence[0].baseline : b.samples ? b.median : 0;
   double level = telemetry::median(v);
   if (p.size() < 6 || level < before * 2 + c.rules["retries_per_second"]) return;
-  c.raise("link_retries", c.table.entity(id), Layer::kNetwork, std::min(1.0, 0.5 + 0.1 * std::log10(1 + level)), seconds(30), old ? old->since : p.front().at,
-          {c.evidence(id, level, before, fmt::format("{:.0f} link-layer retries a second, own baseline {:.0f}", level, before), p.front().at)});
+  c.raise(
+      "link_retries", c.table.entity(id), Layer::kNetwork, std::min(1.0, 0.5 + 0.1 * std::log10(1 + level)), seconds(30),
+      old ? old->since : p.front().at,
+      {c.evidence(id, level, before, fmt::format("{:.0f} link-layer retries a second, own baseline {:.0f}", level, before), p.front().at)});
 }
 
-WEFT_REGISTER(detectors(), {"pre_fec_ber", "pre-FEC bit error rate against own history: a step", {metric::kPreFecBer}, arm_ber, false, examine_ber, {}, nullptr, seconds(10), sweep_ber});
-WEFT_REGISTER(detectors(), {"optics_drift", "slow drift of error rate, bias and light over hours and days", {}, nullptr, false, nullptr, {}, nullptr, minutes(5), sweep_drift});
-WEFT_REGISTER(detectors(), {"optics_light", "received and sent light, bias current: a step", {metric::kRxPower, metric::kTxPower, metric::kTxBias}, arm_light, false, examine_light});
+WEFT_REGISTER(detectors(), {"pre_fec_ber",
+                            "pre-FEC bit error rate against own history: a step",
+                            {metric::kPreFecBer},
+                            arm_ber,
+                            false,
+                            examine_ber,
+                            {},
+                            nullptr,
+                            seconds(10),
+                            sweep_ber});
+WEFT_REGISTER(detectors(), {"optics_drift",
+                            "slow drift of error rate, bias and light over hours and days",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            minutes(5),
+                            sweep_drift});
+WEFT_REGISTER(detectors(), {"optics_light",
+                            "received and sent light, bias current: a step",
+                            {metric::kRxPower, metric::kTxPower, metric::kTxBias},
+                            arm_light,
+                            false,
+                            examine_light});
 WEFT_REGISTER(detectors(), {"module_temperature", "optical modules too hot", {metric::kModuleTemp}, arm_module, true, examine_module});
-WEFT_REGISTER(detectors(), {"link_errors", "CRC errors and uncorrectable code words that grow", {metric::kFecUncorrectable, metric::kIbRxErrors, metric::kSwRxErrors}, arm_quiet, true, examine_errors});
-WEFT_REGISTER(detectors(), {"link_retries", "link-layer retries above own history", {metric::kLlrRetries}, arm_retries, false, examine_retries});
+WEFT_REGISTER(detectors(), {"link_errors",
+                            "CRC errors and uncorrectable code words that grow",
+                            {metric::kFecUncorrectable, metric::kIbRxErrors, metric::kSwRxErrors},
+                            arm_quiet,
+                            true,
+                            examine_errors});
+WEFT_REGISTER(detectors(),
+              {"link_retries", "link-layer retries above own history", {metric::kLlrRetries}, arm_retries, false, examine_retries});
 
 }  // namespace
 }  // namespace weft::diagnose

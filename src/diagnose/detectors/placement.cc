@@ -55,7 +55,9 @@ void sweep_placement(Context& c) {
         auto meant = spread(g, *planned);
         if (now <= meant) continue;
         ++bad, moved = true;
-        if (example.empty()) example = fmt::format("{} lies on {} nodes, {} switches, {} domains; planned were {}, {}, {}", g.name(), std::get<2>(now), std::get<1>(now), std::get<0>(now), std::get<2>(meant), std::get<1>(meant), std::get<0>(meant));
+        if (example.empty())
+          example = fmt::format("{} lies on {} nodes, {} switches, {} domains; planned were {}, {}, {}", g.name(), std::get<2>(now),
+                                std::get<1>(now), std::get<0>(now), std::get<2>(meant), std::get<1>(meant), std::get<0>(meant));
         continue;
       }
       std::size_t largest = 0, domain_size = 0;
@@ -69,16 +71,21 @@ void sweep_placement(Context& c) {
       bool hbds = std::get<0>(now) > 1 && g.ranks.size() <= domain_size;
       if (!tiers && !hbds) continue;
       ++bad;
-      if (example.empty()) example = fmt::format("{} of {} members lies across {} {}", g.name(), g.ranks.size(), hbds ? std::get<0>(now) : std::get<1>(now), hbds ? "high-bandwidth domains" : "switches");
+      if (example.empty())
+        example = fmt::format("{} of {} members lies across {} {}", g.name(), g.ranks.size(), hbds ? std::get<0>(now) : std::get<1>(now),
+                              hbds ? "high-bandwidth domains" : "switches");
     }
     if (!bad) continue;
     std::string e = c.machine.name(c.machine.part("job/" + job.job.name));
     // As planned, the scheduler knows and had its reasons (a repair): worth a remark, no incident.
-    c.raise("job_misplaced", e, Layer::kPlacement, moved ? 1.0 : 0.3, seconds(70), job.since, {{"placement", e, static_cast<double>(bad), 0, fmt::format("{}; {} of {} groups", example, bad, groups), job.since, c.now}});
+    c.raise("job_misplaced", e, Layer::kPlacement, moved ? 1.0 : 0.3, seconds(70), job.since,
+            {{"placement", e, static_cast<double>(bad), 0, fmt::format("{}; {} of {} groups", example, bad, groups), job.since, c.now}});
   }
 }
 
-WEFT_REGISTER(detectors(), {"placement", "groups across more tiers than their size needs", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_placement});
+WEFT_REGISTER(
+    detectors(),
+    {"placement", "groups across more tiers than their size needs", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_placement});
 
 }  // namespace
 }  // namespace weft::diagnose

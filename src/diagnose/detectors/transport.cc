@@ -24,7 +24,8 @@ void arm_jump(Context& c, SeriesId id, std::string_view sign, double floor, doub
   }
   c.windows.set_wire(id, kNone, b.median * factor + 6 * b.mad + floor);
 }
-bool examine_jump(Context& c, SeriesId id, std::string_view sign, Layer layer, double floor, double factor, double strength, const char* unit) {
+bool examine_jump(Context& c, SeriesId id, std::string_view sign, Layer layer, double floor, double factor, double strength,
+                  const char* unit) {
   std::vector<Point> p = c.windows.last_points(id, 8);
   const Finding* old = c.findings.find(sign, c.table.entity(id));
   double before;
@@ -42,15 +43,23 @@ bool examine_jump(Context& c, SeriesId id, std::string_view sign, Layer layer, d
 }
 
 void arm_retransmits(Context& c, SeriesId id) { arm_jump(c, id, "retransmits", c.rules["retransmits_per_second"], 2); }
-void examine_retransmits(Context& c, SeriesId id) { examine_jump(c, id, "retransmits", Layer::kNetwork, c.rules["retransmits_per_second"], 2, 0.8, "/s"); }
+void examine_retransmits(Context& c, SeriesId id) {
+  examine_jump(c, id, "retransmits", Layer::kNetwork, c.rules["retransmits_per_second"], 2, 0.8, "/s");
+}
 void arm_timeouts(Context& c, SeriesId id) { arm_jump(c, id, "ack_timeouts", 1, 2); }
 void examine_timeouts(Context& c, SeriesId id) { examine_jump(c, id, "ack_timeouts", Layer::kNetwork, 1, 2, 0.8, "/s"); }
 void arm_discards(Context& c, SeriesId id) { arm_jump(c, id, "discards", c.rules["discards_per_second"], 2); }
-void examine_discards(Context& c, SeriesId id) { examine_jump(c, id, "discards", Layer::kNetwork, c.rules["discards_per_second"], 2, 0.7, "/s"); }
+void examine_discards(Context& c, SeriesId id) {
+  examine_jump(c, id, "discards", Layer::kNetwork, c.rules["discards_per_second"], 2, 0.7, "/s");
+}
 void arm_marks(Context& c, SeriesId id) { arm_jump(c, id, "congestion", c.rules["ecn_marked_per_second"], c.rules["congestion_factor"]); }
-void examine_marks(Context& c, SeriesId id) { examine_jump(c, id, "congestion", Layer::kNetwork, c.rules["ecn_marked_per_second"], c.rules["congestion_factor"], 0.4, "marks/s"); }
+void examine_marks(Context& c, SeriesId id) {
+  examine_jump(c, id, "congestion", Layer::kNetwork, c.rules["ecn_marked_per_second"], c.rules["congestion_factor"], 0.4, "marks/s");
+}
 void arm_queue(Context& c, SeriesId id) { arm_jump(c, id, "queue_high", 2e5, c.rules["congestion_factor"]); }
-void examine_queue(Context& c, SeriesId id) { examine_jump(c, id, "queue_high", Layer::kNetwork, 2e5, c.rules["congestion_factor"], 0.4, "B"); }
+void examine_queue(Context& c, SeriesId id) {
+  examine_jump(c, id, "queue_high", Layer::kNetwork, 2e5, c.rules["congestion_factor"], 0.4, "B");
+}
 void arm_paused(Context& c, SeriesId id) { arm_jump(c, id, "paused", 0.05, 3); }
 void examine_paused(Context& c, SeriesId id) { examine_jump(c, id, "paused", Layer::kNetwork, 0.05, 3, 0.3, "of the time paused"); }
 void arm_pfc_rx(Context& c, SeriesId id) { arm_jump(c, id, "pause_received", 200, 4); }
@@ -87,7 +96,9 @@ void sweep_ecn(Context& c) {
   std::vector<std::tuple<std::string, double, double, SeriesId>> mute;
   for (SeriesId marked : c.table.of_metric(metric::kEcnMarkedRx)) {
     SeriesId sent = c.table.find(metric::kCnpSent, c.table.entity(marked));
-    if (sent.v == UINT32_MAX || !c.windows.has(sent) || !c.windows.has(marked) || c.windows.stale(marked, c.now) || c.windows.stale(sent, c.now)) continue;
+    if (sent.v == UINT32_MAX || !c.windows.has(sent) || !c.windows.has(marked) || c.windows.stale(marked, c.now) ||
+        c.windows.stale(sent, c.now))
+      continue;
     Instant from = c.now - seconds(60);
     telemetry::Increase m = c.windows.increase(marked, from, c.now), s = c.windows.increase(sent, from, c.now);
     if (!m.known || !s.known || m.value < 60 * c.rules["ecn_marked_per_second"]) continue;
@@ -99,7 +110,10 @@ void sweep_ecn(Context& c) {
   // Nobody answers anywhere: not configured, a choice of the site. One or few do not: a fault.
   if (mute.empty() || (answering == 0 && mute.size() > 1)) return;
   for (const auto& [entity, m, s, id] : mute)
-    c.raise("ecn_no_cnp", entity, Layer::kNetwork, 0.9, seconds(40), c.now - seconds(60), {c.evidence(id, m, s, fmt::format("{:.0f} marked packets received in 60 s, no notification sent; {} peers answer", m, answering), c.now - seconds(60))});
+    c.raise(
+        "ecn_no_cnp", entity, Layer::kNetwork, 0.9, seconds(40), c.now - seconds(60),
+        {c.evidence(id, m, s, fmt::format("{:.0f} marked packets received in 60 s, no notification sent; {} peers answer", m, answering),
+                    c.now - seconds(60))});
 }
 
 // RDMA bytes on the lossy priority while peers use the lossless one.
@@ -108,7 +122,8 @@ void sweep_priority(Context& c) {
   std::size_t lossless = 0;
   for (SeriesId p3 : c.table.of_metric(metric::kPrio3Tx)) {
     SeriesId p0 = c.table.find(metric::kPrio0Tx, c.table.entity(p3));
-    if (p0.v == UINT32_MAX || !c.windows.has(p0) || !c.windows.has(p3) || c.windows.stale(p3, c.now) || c.windows.stale(p0, c.now)) continue;
+    if (p0.v == UINT32_MAX || !c.windows.has(p0) || !c.windows.has(p3) || c.windows.stale(p3, c.now) || c.windows.stale(p0, c.now))
+      continue;
     telemetry::Increase a = c.windows.increase(p0, c.now - seconds(20), c.now), b = c.windows.increase(p3, c.now - seconds(20), c.now);
     if (!a.known || !b.known) continue;
     lossless += b.value > 1e6;
@@ -121,7 +136,8 @@ void sweep_priority(Context& c) {
     for (const Point& p : c.windows.points(p3, c.now - minutes(10), c.now)) used_it |= p.value > 1e6;
     if (!used_it && lossless == 0) continue;
     c.raise("prio3_silent", entity, Layer::kNetwork, 1, seconds(25), c.now - seconds(20),
-            {c.evidence(p3, v.second, v.first, fmt::format("{:.1f} GB in 20 s on priority 0, nothing on priority 3", v.first / 1e9), c.now - seconds(20))});
+            {c.evidence(p3, v.second, v.first, fmt::format("{:.1f} GB in 20 s on priority 0, nothing on priority 3", v.first / 1e9),
+                        c.now - seconds(20))});
   }
 }
 
@@ -136,7 +152,8 @@ void sweep_uplinks(Context& c) {
     std::string busy_port;
     for (fabric::PortId p : s.ports_of(d)) {
       fabric::LinkId l = s.port(p).link;
-      if (!l.ok() || !s.health(l).in_service || s.link(l).spare || !(s.link(l).networks & fabric::bit(fabric::Network::kScaleOut))) continue;
+      if (!l.ok() || !s.health(l).in_service || s.link(l).spare || !(s.link(l).networks & fabric::bit(fabric::Network::kScaleOut)))
+        continue;
       fabric::PortId far = s.peer(p);
       if (!far.ok() || s.device(s.port(far).device).kind != DeviceKind::kSwitch) continue;
       SeriesId tx = c.table.find(metric::kSwTx, s.name(p));
@@ -155,23 +172,49 @@ void sweep_uplinks(Context& c) {
     if (busiest < c.rules["uplink_busy"] || busiest < c.rules["uplink_uneven"] * mean) continue;
     const Finding* old = c.findings.find("uplinks_uneven", s.name(d));
     Instant since = old ? old->since : c.now - seconds(30);
-    c.raise("uplinks_uneven", s.name(d), Layer::kNetwork, std::min(1.0, 0.4 + busiest / mean / 10), seconds(45), since,
-            {{std::string(metric::kSwTx), busy_port, busiest, mean, fmt::format("busiest uplink at {:.0f} %, mean of {} uplinks {:.0f} %", 100 * busiest, use.size(), 100 * mean), since, c.now}});
+    c.raise(
+        "uplinks_uneven", s.name(d), Layer::kNetwork, std::min(1.0, 0.4 + busiest / mean / 10), seconds(45), since,
+        {{std::string(metric::kSwTx), busy_port, busiest, mean,
+          fmt::format("busiest uplink at {:.0f} %, mean of {} uplinks {:.0f} %", 100 * busiest, use.size(), 100 * mean), since, c.now}});
   }
 }
 
-WEFT_REGISTER(detectors(), {"retransmits", "packets out of sequence at a NIC", {metric::kOutOfSequence}, arm_retransmits, false, examine_retransmits});
-WEFT_REGISTER(detectors(), {"ack_timeouts", "requests whose acknowledgement never came", {metric::kAckTimeout}, arm_timeouts, false, examine_timeouts});
-WEFT_REGISTER(detectors(), {"discards", "packets a port could not send", {metric::kIbDiscards, metric::kSwDiscards}, arm_discards, false, examine_discards});
-WEFT_REGISTER(detectors(), {"congestion", "marks above own history", {metric::kSwEcnMarked, metric::kEcnMarkedRx}, arm_marks, false, examine_marks});
+WEFT_REGISTER(detectors(),
+              {"retransmits", "packets out of sequence at a NIC", {metric::kOutOfSequence}, arm_retransmits, false, examine_retransmits});
+WEFT_REGISTER(detectors(),
+              {"ack_timeouts", "requests whose acknowledgement never came", {metric::kAckTimeout}, arm_timeouts, false, examine_timeouts});
+WEFT_REGISTER(
+    detectors(),
+    {"discards", "packets a port could not send", {metric::kIbDiscards, metric::kSwDiscards}, arm_discards, false, examine_discards});
+WEFT_REGISTER(detectors(),
+              {"congestion", "marks above own history", {metric::kSwEcnMarked, metric::kEcnMarkedRx}, arm_marks, false, examine_marks});
 WEFT_REGISTER(detectors(), {"queue", "queue watermark above own history", {metric::kSwQueue}, arm_queue, false, examine_queue});
 WEFT_REGISTER(detectors(), {"paused", "NICs kept waiting by pause", {metric::kRxPauseSeconds}, arm_paused, false, examine_paused});
-WEFT_REGISTER(detectors(), {"pause_received", "switch ports whose peer sends pause", {metric::kSwPfcRx}, arm_pfc_rx, false, examine_pfc_rx});
+WEFT_REGISTER(detectors(),
+              {"pause_received", "switch ports whose peer sends pause", {metric::kSwPfcRx}, arm_pfc_rx, false, examine_pfc_rx});
 WEFT_REGISTER(detectors(), {"pause_spread", "switch ports that send pause on", {metric::kSwPfcTx}, arm_pfc_tx, false, examine_pfc_tx});
-WEFT_REGISTER(detectors(), {"pause_sent", "NICs that send pause far above their peers; storms", {metric::kTxPauseSeconds}, arm_pause, true, examine_pause, {event::kPfcStorm}, on_pfc_watchdog});
-WEFT_REGISTER(detectors(), {"ecn_answers", "marks received, no notification sent, while peers answer", {}, nullptr, false, nullptr, {}, nullptr, seconds(10), sweep_ecn});
-WEFT_REGISTER(detectors(), {"priorities", "RDMA traffic on the lossy priority", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_priority});
-WEFT_REGISTER(detectors(), {"uplinks", "uplinks of a switch unevenly used", {}, nullptr, false, nullptr, {}, nullptr, seconds(10), sweep_uplinks});
+WEFT_REGISTER(detectors(), {"pause_sent",
+                            "NICs that send pause far above their peers; storms",
+                            {metric::kTxPauseSeconds},
+                            arm_pause,
+                            true,
+                            examine_pause,
+                            {event::kPfcStorm},
+                            on_pfc_watchdog});
+WEFT_REGISTER(detectors(), {"ecn_answers",
+                            "marks received, no notification sent, while peers answer",
+                            {},
+                            nullptr,
+                            false,
+                            nullptr,
+                            {},
+                            nullptr,
+                            seconds(10),
+                            sweep_ecn});
+WEFT_REGISTER(detectors(),
+              {"priorities", "RDMA traffic on the lossy priority", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_priority});
+WEFT_REGISTER(detectors(),
+              {"uplinks", "uplinks of a switch unevenly used", {}, nullptr, false, nullptr, {}, nullptr, seconds(10), sweep_uplinks});
 
 }  // namespace
 }  // namespace weft::diagnose

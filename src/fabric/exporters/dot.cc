@@ -40,7 +40,10 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
     if (!a.ok() || !b.ok() || a == b) continue;
     ++edges[{std::min(a, b), std::max(a, b), link.networks, link.rate.value()}];
   }
-  std::string out = fmt::format("// Site {}: {} cards, {} links. Draw with: dot -Tsvg (management network left out)\ngraph {} {{\n  rankdir=BT; node [shape=box, fontname=\"sans-serif\", fontsize=10]; edge [fontsize=8];\n", s.site_name(), s.cards().size(), s.link_count(), quote(s.site_name()));
+  std::string out = fmt::format(
+      "// Site {}: {} cards, {} links. Draw with: dot -Tsvg (management network left out)\ngraph {} {{\n  rankdir=BT; node [shape=box, "
+      "fontname=\"sans-serif\", fontsize=10]; edge [fontsize=8];\n",
+      s.site_name(), s.cards().size(), s.link_count(), quote(s.site_name()));
   std::size_t boxes = 0;
   auto name = [&](DeviceId d) { return s.name(d); };
   for (DeviceId node : s.of_kind(DeviceKind::kNode)) {
@@ -57,7 +60,10 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
       DeviceKind k = s.device(d).kind;
       if (k != DeviceKind::kCard && k != DeviceKind::kNic && k != DeviceKind::kSwitch) continue;
       std::string local = name(d).substr(name(node).size() + 1);
-      out += fmt::format("    {} [label=\"{}\"{}];\n", quote(name(d)), local, k == DeviceKind::kCard ? ", style=filled, fillcolor=\"#cfe8cf\"" : k == DeviceKind::kSwitch ? ", shape=ellipse, style=filled, fillcolor=\"#d9d2e9\"" : ", fontsize=8");
+      out += fmt::format("    {} [label=\"{}\"{}];\n", quote(name(d)), local,
+                         k == DeviceKind::kCard     ? ", style=filled, fillcolor=\"#cfe8cf\""
+                         : k == DeviceKind::kSwitch ? ", shape=ellipse, style=filled, fillcolor=\"#d9d2e9\""
+                                                    : ", fontsize=8");
       ++boxes;
     }
     out += "  }\n";
@@ -65,11 +71,16 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
   for (DeviceKind k : {DeviceKind::kSwitch, DeviceKind::kStorage})
     for (DeviceId d : s.of_kind(k)) {
       if (s.container(d, DeviceKind::kNode).ok()) continue;
-      if (std::none_of(edges.begin(), edges.end(), [&](const auto& e) { return std::get<0>(e.first) == d || std::get<1>(e.first) == d; })) continue;  // management only
-      out += fmt::format("  {} [shape={}, style=filled, fillcolor=\"#d0e0f0\"];\n", quote(name(d)), k == DeviceKind::kSwitch ? "ellipse" : "cylinder");
+      if (std::none_of(edges.begin(), edges.end(), [&](const auto& e) { return std::get<0>(e.first) == d || std::get<1>(e.first) == d; }))
+        continue;  // management only
+      out += fmt::format("  {} [shape={}, style=filled, fillcolor=\"#d0e0f0\"];\n", quote(name(d)),
+                         k == DeviceKind::kSwitch ? "ellipse" : "cylinder");
       if (++boxes > kMaxBoxes) break;
     }
-  if (boxes > kMaxBoxes) return fail(ErrorKind::kInvalid, fmt::format("the drawing would have more than {} boxes, which nobody can read; draw one node's form or a smaller site", kMaxBoxes));
+  if (boxes > kMaxBoxes)
+    return fail(
+        ErrorKind::kInvalid,
+        fmt::format("the drawing would have more than {} boxes, which nobody can read; draw one node's form or a smaller site", kMaxBoxes));
   for (const auto& [key, count] : edges) {
     const auto& [a, b, networks, rate] = key;
     const char* colour = networks & bit(Network::kScaleUp) ? "#6a3d9a" : networks & bit(Network::kScaleOut) ? "#1f78b4" : "#b15928";

@@ -61,7 +61,8 @@ TEST(ExportNcclXml, ComesBackWithTheSameDevicesAndLinks) {
 }
 
 TEST(ExportNcclXml, AmdMeshIsVersionTwoWithXgmi) {
-  Snapshot s = site("site: mi\nsupernodes:\n  - {nodes: 1, cards_per_node: 8, card: MI300X, scale_up: {topology: full_mesh, rate: 512G}}\n");
+  Snapshot s =
+      site("site: mi\nsupernodes:\n  - {nodes: 1, cards_per_node: 8, card: MI300X, scale_up: {topology: full_mesh, rate: 512G}}\n");
   Observed o = read(written(s, "nccl-xml"));
   std::size_t pairs = 0;
   for (const ObservedLink& l : o.links) pairs += l.technology == "xGMI";
@@ -79,7 +80,9 @@ TEST(ExportNcclXml, KnownPciAddressesAreUsedAndOthersSaidToBeMadeUp) {
 }
 
 TEST(ExportSlurm, TreeComesBack) {
-  constexpr std::string_view kTree = "SwitchName=l1 Nodes=n[1-4]\nSwitchName=l2 Nodes=n[5-8]\nSwitchName=l3 Nodes=m[01-02]\nSwitchName=mid Switches=l[1-2]\nSwitchName=root Switches=mid,l3\n";
+  constexpr std::string_view kTree =
+      "SwitchName=l1 Nodes=n[1-4]\nSwitchName=l2 Nodes=n[5-8]\nSwitchName=l3 Nodes=m[01-02]\nSwitchName=mid "
+      "Switches=l[1-2]\nSwitchName=root Switches=mid,l3\n";
   Observed first = read(std::string(kTree));
   auto made = to_site(first, {});
   ASSERT_TRUE(made.has_value()) << made.error().text();
@@ -108,7 +111,13 @@ TEST(ExportSlurm, IslandsStayIslands) {
   std::string text = written(site(made->yaml), "slurm-topology");
   EXPECT_NE(text.find("2 islands"), std::string::npos);
   EXPECT_EQ(read(text).domains.size(), 2u);
-  EXPECT_NE(exporters().find("slurm-topology")->write(site("site: x\nsupernodes:\n  - {nodes: 1}\n"), {}).error().text().find("no node is cabled"), std::string::npos);
+  EXPECT_NE(exporters()
+                .find("slurm-topology")
+                ->write(site("site: x\nsupernodes:\n  - {nodes: 1}\n"), {})
+                .error()
+                .text()
+                .find("no node is cabled"),
+            std::string::npos);
 }
 
 std::size_t times(const std::string& text, std::string_view part) {
@@ -121,7 +130,8 @@ TEST(ExportDrawings, ShowEveryNodeCardAndSwitch) {
   Snapshot lab = *load_site("lab-32");
   std::string svg = written(lab, "svg"), dot = written(lab, "dot");
   EXPECT_EQ(times(svg, "H100-SXM5</title>"), 32u);
-  for (const char* name : {"rack1", "rack3", "sn1/node4", "core1", "leaf2", "spine1", "storage1"}) EXPECT_NE(svg.find(name), std::string::npos) << name;
+  for (const char* name : {"rack1", "rack3", "sn1/node4", "core1", "leaf2", "spine1", "storage1"})
+    EXPECT_NE(svg.find(name), std::string::npos) << name;
   EXPECT_EQ(svg.find("mgmt"), std::string::npos);
   EXPECT_NE(svg.find("spine1: 2 links"), std::string::npos);  // leaf to spine: 4 uplinks over 2 spines
   EXPECT_EQ(times(dot, "fillcolor=\"#cfe8cf\""), 32u);

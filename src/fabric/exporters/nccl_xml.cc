@@ -11,7 +11,9 @@ namespace weft::fabric {
 namespace {
 
 // "0000:0f:00.0" and nothing else.
-bool pci_address(const std::string& s) { return s.size() == 12 && s[4] == ':' && s[7] == ':' && s[10] == '.' && normal_form(NameSpace::kPci, s) == s; }
+bool pci_address(const std::string& s) {
+  return s.size() == 12 && s[4] == ':' && s[7] == ':' && s[10] == '.' && normal_form(NameSpace::kPci, s) == s;
+}
 
 std::string xml(const std::string& s) {
   std::string out;
@@ -50,7 +52,8 @@ Result<std::string> write(const Snapshot& s, const ExportOptions& options) {
     if (s.device(d).kind == DeviceKind::kNic) nics.push_back(d);
   }
   if (cards.empty()) return fail(ErrorKind::kInvalid, fmt::format("{} has no cards; NCCL needs at least one GPU", s.name(node)));
-  if (cards.size() > 4096) return fail(ErrorKind::kInvalid, fmt::format("{} has {} cards; more than a node can have", s.name(node), cards.size()));
+  if (cards.size() > 4096)
+    return fail(ErrorKind::kInvalid, fmt::format("{} has {} cards; more than a node can have", s.name(node), cards.size()));
   Writer w{s, {}, 0};
   std::string body;
   for (std::size_t i = 0; i < cards.size(); ++i) {
@@ -62,11 +65,13 @@ Result<std::string> write(const Snapshot& s, const ExportOptions& options) {
     }
     const DeviceModel* model = s.model_of(cards[i]);
     bool amd = model && model->name.starts_with("MI");
-    body += fmt::format("    <pci busid=\"{}\" class=\"{}\">\n      <gpu dev=\"{}\" rank=\"{}\"", w.address(cards[i]), amd ? "0x120000" : "0x030200", i, i);
+    body += fmt::format("    <pci busid=\"{}\" class=\"{}\">\n      <gpu dev=\"{}\" rank=\"{}\"", w.address(cards[i]),
+                        amd ? "0x120000" : "0x030200", i, i);
     body += targets.empty() ? "/>\n" : ">\n";
     for (auto [target, count] : targets) {
       bool card = s.device(target).kind == DeviceKind::kCard;
-      body += fmt::format("        <{} target=\"{}\" count=\"{}\" tclass=\"{}\"/>\n", amd ? "xgmi" : "nvlink", w.address(target), count, card ? (amd ? "0x120000" : "0x030200") : "0x068000");
+      body += fmt::format("        <{} target=\"{}\" count=\"{}\" tclass=\"{}\"/>\n", amd ? "xgmi" : "nvlink", w.address(target), count,
+                          card ? (amd ? "0x120000" : "0x030200") : "0x068000");
     }
     if (!targets.empty()) body += "      </gpu>\n";
     body += "    </pci>\n";
@@ -79,20 +84,25 @@ Result<std::string> write(const Snapshot& s, const ExportOptions& options) {
       LinkId l = s.port(p).link;
       if (l.ok() && s.link(l).spare) continue;
       double rate = l.ok() ? s.link(l).rate.value() : 0;
-      body += fmt::format("        <net name=\"{}{}\" dev=\"{}\" port=\"{}\"{}/>\n", xml(s.name(nic).substr(s.name(nic).rfind('/') + 1)), port ? fmt::format("_p{}", port) : "", net, port + 1, rate > 0 ? fmt::format(" speed=\"{:.0f}\"", rate / 1e6) : "");
+      body +=
+          fmt::format("        <net name=\"{}{}\" dev=\"{}\" port=\"{}\"{}/>\n", xml(s.name(nic).substr(s.name(nic).rfind('/') + 1)),
+                      port ? fmt::format("_p{}", port) : "", net, port + 1, rate > 0 ? fmt::format(" speed=\"{:.0f}\"", rate / 1e6) : "");
       ++port, ++net;
     }
     body += "      </nic>\n    </pci>\n";
   }
-  std::string out = fmt::format("<!-- {} of site {}, written by weft. NUMA placement and PCIe speeds are not known and left out{} -->\n", xml(s.name(node)), xml(s.site_name()),
-                                w.made_up ? fmt::format(".\n     {} PCI addresses (f000:...) are made up: replace them by the real ones before use", w.made_up) : "");
+  std::string out = fmt::format(
+      "<!-- {} of site {}, written by weft. NUMA placement and PCIe speeds are not known and left out{} -->\n", xml(s.name(node)),
+      xml(s.site_name()),
+      w.made_up ? fmt::format(".\n     {} PCI addresses (f000:...) are made up: replace them by the real ones before use", w.made_up) : "");
   std::string host = s.alias(node).empty() ? "" : fmt::format(" host_hash=\"0x{:x}\"", [&] {
     std::uint64_t h = 14695981039346656037ull;  // FNV-1a, as a stable stand-in for NCCL's own hash of the host name
     for (unsigned char c : s.alias(node)) h = (h ^ c) * 1099511628211ull;
     return h;
   }());
   bool amd = std::any_of(cards.begin(), cards.end(), [&](DeviceId c) { return s.model_of(c) && s.model_of(c)->name.starts_with("MI"); });
-  return out + fmt::format("<system version=\"{}\">\n  <cpu{} numaid=\"-1\" affinity=\"\">\n{}  </cpu>\n</system>\n", amd ? 2 : 1, host, body);
+  return out +
+         fmt::format("<system version=\"{}\">\n  <cpu{} numaid=\"-1\" affinity=\"\">\n{}  </cpu>\n</system>\n", amd ? 2 : 1, host, body);
 }
 
 WEFT_REGISTER(exporters(), {"nccl-xml", "NCCL/RCCL topology XML of one node (NCCL_TOPO_FILE)", true, write});

@@ -21,7 +21,7 @@ struct Group {
   std::vector<DeviceId> switches;     // of this tier, sorted; empty while only carried upwards
   std::vector<std::size_t> children;  // groups below
   std::vector<DeviceId> nodes;
-  std::set<DeviceId> reach;           // all switches in and below
+  std::set<DeviceId> reach;  // all switches in and below
 };
 
 Result<std::string> write(const Snapshot& s, const ExportOptions&) {
@@ -47,7 +47,8 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
     cut += mine.empty();
     for (DeviceId leaf : mine) leaf_nodes[leaf].insert(node);
   }
-  if (leaf_nodes.empty()) return fail(ErrorKind::kInvalid, "no node is cabled to a switch of the scale-out network, so there is no tree to write");
+  if (leaf_nodes.empty())
+    return fail(ErrorKind::kInvalid, "no node is cabled to a switch of the scale-out network, so there is no tree to write");
 
   // First tier: leaves that serve exactly the same nodes are one line (the rails of a block).
   std::map<std::vector<DeviceId>, std::vector<DeviceId>> by_nodes;

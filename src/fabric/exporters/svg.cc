@@ -30,7 +30,9 @@ struct Box {
 };
 
 std::string rect(const Box& b, const char* fill, const std::string& title, double radius = 3, const char* stroke = "#555") {
-  return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:g}\" fill=\"{}\" stroke=\"{}\"><title>{}</title></rect>\n", b.x, b.y, b.w, b.h, radius, fill, stroke, xml(title));
+  return fmt::format(
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:g}\" fill=\"{}\" stroke=\"{}\"><title>{}</title></rect>\n",
+      b.x, b.y, b.w, b.h, radius, fill, stroke, xml(title));
 }
 std::string text(double x, double y, const std::string& t, int size = 10, const char* anchor = "middle") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, size, anchor, xml(t));
@@ -38,7 +40,9 @@ std::string text(double x, double y, const std::string& t, int size = 10, const 
 
 Result<std::string> write(const Snapshot& s, const ExportOptions&) {
   auto nodes = s.of_kind(DeviceKind::kNode);
-  if (nodes.size() > kMaxNodes) return fail(ErrorKind::kInvalid, fmt::format("{} nodes are too many for one drawing (at most {}); draw a smaller site or use dot", nodes.size(), kMaxNodes));
+  if (nodes.size() > kMaxNodes)
+    return fail(ErrorKind::kInvalid,
+                fmt::format("{} nodes are too many for one drawing (at most {}); draw a smaller site or use dot", nodes.size(), kMaxNodes));
   // Switches outside nodes, by network and tier; those of the management network are not drawn.
   std::map<std::pair<int, int>, std::vector<DeviceId>> tiers;  // (0 scale-out and storage, 1 scale-up; tier) → switches
   std::size_t switches = 0;
@@ -51,7 +55,8 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
     tiers[{up ? 1 : 0, std::max<int>(0, s.device(d).tier)}].push_back(d);
     ++switches;
   }
-  if (switches > kMaxSwitches) return fail(ErrorKind::kInvalid, fmt::format("{} switches are too many for one drawing (at most {}); use dot", switches, kMaxSwitches));
+  if (switches > kMaxSwitches)
+    return fail(ErrorKind::kInvalid, fmt::format("{} switches are too many for one drawing (at most {}); use dot", switches, kMaxSwitches));
 
   // Nodes stand rack by rack in columns; a node without a rack stands alone.
   std::map<DeviceId, std::string> rack_of;
@@ -68,7 +73,7 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
     else columns[it->second].second.push_back(n);
   }
   std::map<DeviceId, Box> at;
-  std::map<DeviceId, DeviceId> joint;        // node → first node of its rack: bundles are drawn from racks
+  std::map<DeviceId, DeviceId> joint;  // node → first node of its rack: bundles are drawn from racks
   std::map<DeviceId, std::string> joint_name;
   std::size_t tier_rows = tiers.size();
   double top = 56 + static_cast<double>(tier_rows) * kTierGap, x = 20, bottom = top;
@@ -87,7 +92,9 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
       auto cards = children(n, DeviceKind::kCard), nics = children(n, DeviceKind::kNic), local = children(n, DeviceKind::kSwitch);
       std::size_t per_row = std::clamp<std::size_t>(cards.size(), 4, 16), rows = (cards.size() + per_row - 1) / per_row;
       std::string label = s.name(n) + (s.alias(n).empty() ? "" : " " + s.alias(n));
-      double w = std::max({static_cast<double>(per_row) * (kCard + kGap), static_cast<double>(std::max(nics.size(), local.size())) * 12, 6.2 * static_cast<double>(label.size())}) + 2 * kPad;
+      double w = std::max({static_cast<double>(per_row) * (kCard + kGap), static_cast<double>(std::max(nics.size(), local.size())) * 12,
+                           6.2 * static_cast<double>(label.size())}) +
+                 2 * kPad;
       double cards_y = 16, local_y = local.empty() ? 0 : 14, nic_y = nics.empty() ? 0 : 12;
       Box node{x + kPad, y, w, cards_y + nic_y + static_cast<double>(rows) * (kCard + kGap) + local_y + kPad};
       at[n] = node;
@@ -98,10 +105,12 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
         inside += rect(b, "#9ecae1", s.name(nics[i]), 1);
       }
       for (std::size_t i = 0; i < cards.size(); ++i) {
-        Box b{node.x + kPad + static_cast<double>(i % per_row) * (kCard + kGap), node.y + cards_y + nic_y + static_cast<double>(i / per_row) * (kCard + kGap), kCard, kCard};
+        Box b{node.x + kPad + static_cast<double>(i % per_row) * (kCard + kGap),
+              node.y + cards_y + nic_y + static_cast<double>(i / per_row) * (kCard + kGap), kCard, kCard};
         at[cards[i]] = b;
         bool ok = s.usable(cards[i]);
-        inside += rect(b, ok ? "#a1d99b" : "#fc9272", s.name(cards[i]) + (s.model_of(cards[i]) ? ", " + s.model_of(cards[i])->name : "") + (ok ? "" : ", not usable"), 2);
+        inside += rect(b, ok ? "#a1d99b" : "#fc9272",
+                       s.name(cards[i]) + (s.model_of(cards[i]) ? ", " + s.model_of(cards[i])->name : "") + (ok ? "" : ", not usable"), 2);
       }
       for (std::size_t i = 0; i < local.size(); ++i) {
         Box b{node.x + kPad + static_cast<double>(i) * 12, node.y + node.h - kPad - 8, 10, 8};
@@ -135,10 +144,14 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
   for (auto it = tiers.begin(); it != tiers.end(); ++it) {
     // map order: scale-out tiers 0,1,2 then scale-up 0,1; drawn from the bottom: scale-up first.
     row = 0;
-    for (auto other = tiers.begin(); other != tiers.end(); ++other) row += other->first.first < it->first.first || (other->first.first == it->first.first && other->first.second > it->first.second);
+    for (auto other = tiers.begin(); other != tiers.end(); ++other)
+      row += other->first.first < it->first.first || (other->first.first == it->first.first && other->first.second > it->first.second);
     double y = 44 + static_cast<double>(row) * kTierGap, step = width / static_cast<double>(it->second.size());
     double w = std::clamp(step - 6, 6.0, kSwitchW);
-    body += text(6, y - 4, fmt::format("{}, tier {}: {} switches", it->first.first ? "scale-up" : "scale-out / storage", it->first.second, it->second.size()), 9, "start");
+    body += text(
+        6, y - 4,
+        fmt::format("{}, tier {}: {} switches", it->first.first ? "scale-up" : "scale-out / storage", it->first.second, it->second.size()),
+        9, "start");
     for (std::size_t i = 0; i < it->second.size(); ++i) {
       Box b{step * (static_cast<double>(i) + 0.5) - w / 2, y, w, kSwitchH};
       at[it->second[i]] = b;
@@ -165,11 +178,20 @@ Result<std::string> write(const Snapshot& s, const ExportOptions&) {
   for (const auto& [ends, count] : bundles) {
     Box a = at[ends.first], b = at[ends.second];
     if (a.y > b.y) std::swap(a, b);
-    lines += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-opacity=\"0.45\" stroke-width=\"{:.1f}\"><title>{} - {}: {} links{}</title></line>\n", a.cx(), a.y + a.h, b.cx(), b.y, count.second ? "#d62728" : "#777",
-                         std::min(5.0, 0.6 + 0.25 * count.first), xml(called(ends.first)), xml(called(ends.second)), count.first, count.second ? fmt::format(", {} below their rate", count.second) : "");
+    lines += fmt::format(
+        "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-opacity=\"0.45\" "
+        "stroke-width=\"{:.1f}\"><title>{} - {}: {} links{}</title></line>\n",
+        a.cx(), a.y + a.h, b.cx(), b.y, count.second ? "#d62728" : "#777", std::min(5.0, 0.6 + 0.25 * count.first), xml(called(ends.first)),
+        xml(called(ends.second)), count.first, count.second ? fmt::format(", {} below their rate", count.second) : "");
   }
-  std::string head = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n", width + 10, bottom + 16);
-  return head + text(6, 18, fmt::format("{}: {} cards in {} nodes, {} links", s.site_name(), s.cards().size(), nodes.size(), s.link_count()), 14, "start") + lines + body + "</svg>\n";
+  std::string head = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      width + 10, bottom + 16);
+  return head +
+         text(6, 18, fmt::format("{}: {} cards in {} nodes, {} links", s.site_name(), s.cards().size(), nodes.size(), s.link_count()), 14,
+              "start") +
+         lines + body + "</svg>\n";
 }
 
 WEFT_REGISTER(exporters(), {"svg", "drawing: switch tiers, racks, nodes, cards, bundles of links", false, write});

@@ -13,7 +13,9 @@ struct Function {
   std::string address, cls, vendor, device, words;
 };
 
-bool hex(std::string_view s, std::size_t digits) { return s.size() == digits && s.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos; }
+bool hex(std::string_view s, std::size_t digits) {
+  return s.size() == digits && s.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
 
 // [domain:]bus:device.function
 bool address_like(std::string_view s) {
@@ -29,12 +31,14 @@ bool parse(std::string_view line, Function& out) {
   std::size_t space = line.find(' ');
   if (space == std::string_view::npos || !address_like(line.substr(0, space))) return false;
   std::size_t cls = line.find(" [", space);
-  if (cls == std::string_view::npos || cls + 7 >= line.size() || !hex(line.substr(cls + 2, 4), 4) || line.substr(cls + 6, 2) != "]:") return false;
+  if (cls == std::string_view::npos || cls + 7 >= line.size() || !hex(line.substr(cls + 2, 4), 4) || line.substr(cls + 6, 2) != "]:")
+    return false;
   out.address = normal_form(NameSpace::kPci, line.substr(0, space));
   out.cls = lower(line.substr(cls + 2, 4));
   std::string_view rest = trim(line.substr(cls + 8));
   for (std::size_t at = rest.rfind('['); at != std::string_view::npos && at > 0; at = rest.rfind('[', at - 1))  // the last [vvvv:dddd]
-    if (at + 10 < rest.size() && hex(rest.substr(at + 1, 4), 4) && rest[at + 5] == ':' && hex(rest.substr(at + 6, 4), 4) && rest[at + 10] == ']') {
+    if (at + 10 < rest.size() && hex(rest.substr(at + 1, 4), 4) && rest[at + 5] == ':' && hex(rest.substr(at + 6, 4), 4) &&
+        rest[at + 10] == ']') {
       out.vendor = lower(rest.substr(at + 1, 4)), out.device = lower(rest.substr(at + 6, 4));
       out.words = trim(rest.substr(0, at));
       break;
@@ -81,9 +85,12 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       ++other;
       continue;
     }
-    if (o.devices.size() >= 65'536) return fail(ErrorKind::kInvalid, "more than 65536 devices; lspci lists one machine", fmt::format("{}:{}", file, number));
+    if (o.devices.size() >= 65'536)
+      return fail(ErrorKind::kInvalid, "more than 65536 devices; lspci lists one machine", fmt::format("{}:{}", file, number));
     if (auto [it, fresh] = seen.try_emplace(f.address, static_cast<std::uint32_t>(o.devices.size())); !fresh)
-      o.contradictions.push_back({fmt::format("PCI address {} stands twice (also {}); two machines in one file?", f.address, o.place(o.devices[it->second].at)), at});
+      o.contradictions.push_back(
+          {fmt::format("PCI address {} stands twice (also {}); two machines in one file?", f.address, o.place(o.devices[it->second].at)),
+           at});
     std::uint32_t d = o.add(*kind, fmt::format("node0/{}{}", word, numbers[word]++), node, at);
     auto& facts = o.devices[d].facts;
     facts["pci"].say(f.address, at);
@@ -93,12 +100,19 @@ Result<Observed> read(std::string_view text, const std::string& file) {
     if (f.cls == "0207") facts["link_layer"].say("InfiniBand", at);
     if (f.cls == "0200") facts["link_layer"].say("Ethernet", at);
   }
-  if (o.devices.size() == 1 && !other) return fail(ErrorKind::kInvalid, "no line with class and vendor numbers ('ADDRESS class [cccc]: name [vvvv:dddd]'); run lspci -nn instead of lspci", file);
+  if (o.devices.size() == 1 && !other)
+    return fail(ErrorKind::kInvalid,
+                "no line with class and vendor numbers ('ADDRESS class [cccc]: name [vvvv:dddd]'); run lspci -nn instead of lspci", file);
   if (o.count(DeviceKind::kCard) == 0)
-    return fail(ErrorKind::kInvalid, fmt::format("no accelerator: none of the {} PCI functions has class 0302 or 1200, or 0300/0380 from NVIDIA or AMD; was lspci -nn run inside a container or without the cards?", o.devices.size() - 1 + other), file);
+    return fail(ErrorKind::kInvalid,
+                fmt::format("no accelerator: none of the {} PCI functions has class 0302 or 1200, or 0300/0380 from NVIDIA or AMD; was "
+                            "lspci -nn run inside a container or without the cards?",
+                            o.devices.size() - 1 + other),
+                file);
   o.understood.push_back({fmt::format("{} further PCI functions (bridges, controllers) left out", other), {0, 0}});
   if (skipped) o.unknown.push_back({fmt::format("meaning of {} line(s) that are no PCI function", skipped), {0, 0}});
-  if (o.count(DeviceKind::kSwitch)) o.unknown.push_back({"NVLinks: the NVSwitches are there, lspci does not say how they are wired", {0, 0}});
+  if (o.count(DeviceKind::kSwitch))
+    o.unknown.push_back({"NVLinks: the NVSwitches are there, lspci does not say how they are wired", {0, 0}});
   else o.unknown.push_back({"scale-up links: lspci does not list them (which is not the same as absent)", {0, 0}});
   o.unknown.push_back({"PCIe tree, speeds and NUMA (lspci -tv and -vv say more), speed and peers of the network ports", {0, 0}});
   return o;

@@ -14,10 +14,11 @@ TEST(Lspci, CountsByClass) {
 05:00.0 Processing accelerators [1200]: Advanced Micro Devices, Inc. [AMD/ATI] Device [1002:74a1]
 21:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 Family [ConnectX-7] [15b3:1021]
 82:00.0 Ethernet controller [0200]: Intel Corporation Ethernet Controller X710 [8086:15ff] (rev 02)
-)", "l.txt");
+)",
+                       "l.txt");
   ASSERT_TRUE(o.has_value()) << o.error().text();
   EXPECT_EQ(o->format, "lspci");
-  EXPECT_EQ(o->count(DeviceKind::kCard), 3u);   // not the BMC's display chip
+  EXPECT_EQ(o->count(DeviceKind::kCard), 3u);  // not the BMC's display chip
   EXPECT_EQ(o->count(DeviceKind::kNic), 2u);
   EXPECT_EQ(o->count(DeviceKind::kSwitch), 1u);
   auto cards = o->of_kind(DeviceKind::kCard);

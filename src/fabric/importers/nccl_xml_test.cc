@@ -94,16 +94,21 @@ TEST(NcclXml, SameAddressTwiceAndHostsApart) {
 
 TEST(NcclXml, Refusals) {
   EXPECT_EQ(bad("\n<graphs version=\"1\"><graph id=\"0\"><channel><gpu dev=\"0\"/></channel></graph></graphs>"),
-            "t.xml:2: <graphs> is a graph file (NCCL_GRAPH_DUMP_FILE: the rings and trees NCCL chose), not a topology; give the file that NCCL_TOPO_DUMP_FILE writes");
-  EXPECT_NE(bad("<system version=\"1\"><cpu numaid=\"0\">\n<pci busid=\"0000:00:16.0\" class=\"0x03").find("the XML is cut off or damaged"), std::string::npos);
-  EXPECT_NE(bad("<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:00:16.0\" class=\"0x020700\"/></cpu></system>").find("missing is a <pci> of class 0x0300xx"), std::string::npos);
+            "t.xml:2: <graphs> is a graph file (NCCL_GRAPH_DUMP_FILE: the rings and trees NCCL chose), not a topology; give the file that "
+            "NCCL_TOPO_DUMP_FILE writes");
+  EXPECT_NE(bad("<system version=\"1\"><cpu numaid=\"0\">\n<pci busid=\"0000:00:16.0\" class=\"0x03").find("the XML is cut off or damaged"),
+            std::string::npos);
+  EXPECT_NE(bad("<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:00:16.0\" class=\"0x020700\"/></cpu></system>")
+                .find("missing is a <pci> of class 0x0300xx"),
+            std::string::npos);
   EXPECT_NE(bad("<?xml version=\"1.0\"?>\n<nvidia_smi_log/>").find("t.xml:2: the root element is <nvidia_smi_log>"), std::string::npos);
   std::string deep = "<system version=\"1\"><cpu numaid=\"0\">";
   for (int i = 0; i < 200000; ++i) deep += "<pci>";
   for (int i = 0; i < 200000; ++i) deep += "</pci>";
   EXPECT_NE(bad(deep + "</cpu></system>").find("nested more than 64 deep"), std::string::npos);
   // Entities are not expanded: a "billion laughs" text stays as it is.
-  EXPECT_NE(bad("<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><system version=\"1\">&b;</system>").find("no accelerator"), std::string::npos);
+  EXPECT_NE(bad("<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><system version=\"1\">&b;</system>").find("no accelerator"),
+            std::string::npos);
 }
 
 }  // namespace

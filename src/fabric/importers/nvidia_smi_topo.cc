@@ -14,12 +14,17 @@ namespace {
 constexpr int kMaxNvlinkPorts = 18;
 constexpr std::size_t kMaxMatrices = 256, kMaxCells = 1'000'000;  // bounds on nonsense; a 72-card domain has 5,184 cells
 
-bool gpu_name(std::string_view s) { return s.size() > 3 && s.starts_with("GPU") && parse_int(s.substr(3)).has_value() && s[3] != '-' && s[3] != '+'; }
+bool gpu_name(std::string_view s) {
+  return s.size() > 3 && s.starts_with("GPU") && parse_int(s.substr(3)).has_value() && s[3] != '-' && s[3] != '+';
+}
 bool relation(std::string_view s) {
   static constexpr std::string_view kWords[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "N/A", "DIS"};
-  return std::find(std::begin(kWords), std::end(kWords), s) != std::end(kWords) || (s.size() > 2 && s.starts_with("NV") && s[2] != '-' && s[2] != '+' && parse_int(s.substr(2)).has_value());
+  return std::find(std::begin(kWords), std::end(kWords), s) != std::end(kWords) ||
+         (s.size() > 2 && s.starts_with("NV") && s[2] != '-' && s[2] != '+' && parse_int(s.substr(2)).has_value());
 }
-int nvlinks(std::string_view s) { return s.starts_with("NV") ? static_cast<int>(std::clamp<std::int64_t>(parse_int(s.substr(2)).value_or(0), 0, 4096)) : 0; }
+int nvlinks(std::string_view s) {
+  return s.starts_with("NV") ? static_cast<int>(std::clamp<std::int64_t>(parse_int(s.substr(2)).value_or(0), 0, 4096)) : 0;
+}
 
 struct Head {
   std::vector<std::string> columns;  // devices
@@ -98,11 +103,17 @@ Result<std::vector<Matrix>> find_matrices(const std::vector<SmiLine>& lines, con
       Row row;
       if (!parse_row(lines[j], m.head, row)) break;
       if (row.cells.size() != m.head.columns.size())
-        return fail(ErrorKind::kCorrupt, fmt::format("row {} has {} cells where the head names {} devices: the matrix is cut or columns were lost; run nvidia-smi topo -m again and keep whole lines", row.name, row.cells.size(), m.head.columns.size()), at(row.line));
+        return fail(ErrorKind::kCorrupt,
+                    fmt::format("row {} has {} cells where the head names {} devices: the matrix is cut or columns were lost; run "
+                                "nvidia-smi topo -m again and keep whole lines",
+                                row.name, row.cells.size(), m.head.columns.size()),
+                    at(row.line));
       if (std::any_of(m.rows.begin(), m.rows.end(), [&](const Row& r) { return r.name == row.name; }))
-        return fail(ErrorKind::kCorrupt, fmt::format("a second row {} in one matrix; two outputs were mixed, give them one by one", row.name), at(row.line));
+        return fail(ErrorKind::kCorrupt,
+                    fmt::format("a second row {} in one matrix; two outputs were mixed, give them one by one", row.name), at(row.line));
       m.rows.push_back(std::move(row));
-      if (m.rows.size() * m.head.columns.size() > kMaxCells) return fail(ErrorKind::kInvalid, fmt::format("a matrix of more than {} cells", kMaxCells), at(m.line));
+      if (m.rows.size() * m.head.columns.size() > kMaxCells)
+        return fail(ErrorKind::kInvalid, fmt::format("a matrix of more than {} cells", kMaxCells), at(m.line));
     }
     if (m.rows.empty()) continue;  // a sentence or a table that only looks like a head
     std::vector<std::string> sorted = m.head.columns;
@@ -111,7 +122,11 @@ Result<std::vector<Matrix>> find_matrices(const std::vector<SmiLine>& lines, con
       return fail(ErrorKind::kCorrupt, fmt::format("two columns named {}; the matrix was edited or wrapped", *twice), at(m.line));
     for (const std::string& c : m.head.columns)
       if (gpu_name(c) && std::none_of(m.rows.begin(), m.rows.end(), [&](const Row& r) { return r.name == c; }))
-        return fail(ErrorKind::kCorrupt, fmt::format("the head names {} but its row is missing: the matrix is cut off; run nvidia-smi topo -m again and copy all of it", c), at(lines[std::min(j, lines.size() - 1)].line));
+        return fail(
+            ErrorKind::kCorrupt,
+            fmt::format("the head names {} but its row is missing: the matrix is cut off; run nvidia-smi topo -m again and copy all of it",
+                        c),
+            at(lines[std::min(j, lines.size() - 1)].line));
     for (; j < lines.size(); ++j) {  // legend, until the next matrix
       Head next;
       std::string_view s = trim(lines[j].text);
@@ -119,12 +134,20 @@ Result<std::vector<Matrix>> find_matrices(const std::vector<SmiLine>& lines, con
       std::size_t colon = s.find(':');
       if (colon == std::string_view::npos || s.size() > 200) continue;
       std::string key(trim(s.substr(0, colon)));
-      if (std::find(m.head.columns.begin(), m.head.columns.end(), key) != m.head.columns.end() && !gpu_name(key)) m.legend.try_emplace(key, trim(s.substr(colon + 1)));
+      if (std::find(m.head.columns.begin(), m.head.columns.end(), key) != m.head.columns.end() && !gpu_name(key))
+        m.legend.try_emplace(key, trim(s.substr(colon + 1)));
     }
     // The same matrix again (idle and loaded captures) says nothing new.
-    auto same = [&](const Matrix& o) { return o.head.columns == m.head.columns && std::equal(o.rows.begin(), o.rows.end(), m.rows.begin(), m.rows.end(), [](const Row& a, const Row& b) { return a.name == b.name && a.cells == b.cells && a.extra == b.extra; }); };
+    auto same = [&](const Matrix& o) {
+      return o.head.columns == m.head.columns &&
+             std::equal(o.rows.begin(), o.rows.end(), m.rows.begin(), m.rows.end(),
+                        [](const Row& a, const Row& b) { return a.name == b.name && a.cells == b.cells && a.extra == b.extra; });
+    };
     if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(m));
-    if (out.size() > kMaxMatrices) return fail(ErrorKind::kInvalid, fmt::format("more than {} different matrices in one text; give fewer machines at a time", kMaxMatrices), at(out.back().line));
+    if (out.size() > kMaxMatrices)
+      return fail(ErrorKind::kInvalid,
+                  fmt::format("more than {} different matrices in one text; give fewer machines at a time", kMaxMatrices),
+                  at(out.back().line));
     i = j - 1;
   }
   return out;
@@ -143,7 +166,8 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
     Origin at{0, m.line};
     bool gpu = gpu_name(c);
     std::string local = gpu ? "card" + c.substr(3) : c.starts_with("NIC") && c.size() > 3 ? "nic" + c.substr(3) : c;
-    std::uint32_t d = ids[c] = gpu ? o.add(DeviceKind::kCard, prefix + "/" + local, node, at) : o.add(DeviceKind::kNic, prefix + "/" + local, node, at);
+    std::uint32_t d = ids[c] =
+        gpu ? o.add(DeviceKind::kCard, prefix + "/" + local, node, at) : o.add(DeviceKind::kNic, prefix + "/" + local, node, at);
     if (auto it = m.legend.find(c); it != m.legend.end()) o.devices[d].facts["net"].say(it->second, at);
     else if (!gpu && !c.starts_with("NIC")) o.devices[d].facts["net"].say(c, at);
   }
@@ -187,22 +211,30 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
       for (const auto& [cell, where] : o.paths[p].relation.all)
         if (int n = nvlinks(cell); n && widest.contains(pair.first) && widest.contains(pair.second))
           for (std::uint32_t end : {pair.first, pair.second}) counts[end].say(n, where);
-    for (auto& [card, count] : counts) o.links.push_back({card, fabric, Network::kScaleUp, "NVLink", std::move(count), {}, o.devices[card].at});
+    for (auto& [card, count] : counts)
+      o.links.push_back({card, fabric, Network::kScaleUp, "NVLink", std::move(count), {}, o.devices[card].at});
     int most = std::max_element(sum.begin(), sum.end(), [](const auto& x, const auto& y) { return x.second < y.second; })->second;
-    o.understood.push_back({fmt::format("NVLink goes through switches: the cells of one card add up to {} links, and no card has more than {}; the matrix shows the same links towards every peer", most, kMaxNvlinkPorts), at});
+    o.understood.push_back({fmt::format("NVLink goes through switches: the cells of one card add up to {} links, and no card has more than "
+                                        "{}; the matrix shows the same links towards every peer",
+                                        most, kMaxNvlinkPorts),
+                            at});
     o.unknown.push_back({"number of NVLink switches", at});
   } else {
     for (const auto& [pair, p] : path_of) {
       ObservedLink link{pair.first, pair.second, Network::kScaleUp, "NVLink", {}, {}, {0, m.line}};
       for (const auto& [cell, where] : o.paths[p].relation.all)
         if (int n = nvlinks(cell)) link.count.say(n, link.at = where);
-      if (!link.count.unknown() && o.is(pair.first, DeviceKind::kCard) && o.is(pair.second, DeviceKind::kCard)) o.links.push_back(std::move(link));
+      if (!link.count.unknown() && o.is(pair.first, DeviceKind::kCard) && o.is(pair.second, DeviceKind::kCard))
+        o.links.push_back(std::move(link));
     }
-    if (!sum.empty() && peers.size() <= 2) o.unknown.push_back({"whether the NVLinks are direct or go through a switch: with two cards the matrix looks the same", {0, m.line}});
+    if (!sum.empty() && peers.size() <= 2)
+      o.unknown.push_back({"whether the NVLinks are direct or go through a switch: with two cards the matrix looks the same", {0, m.line}});
   }
-  if (sum.empty() && ids.size() > 1 && std::count_if(m.head.columns.begin(), m.head.columns.end(), gpu_name) > 1) o.understood.push_back({"no NVLink between the cards of the matrix", {0, m.line}});
+  if (sum.empty() && ids.size() > 1 && std::count_if(m.head.columns.begin(), m.head.columns.end(), gpu_name) > 1)
+    o.understood.push_back({"no NVLink between the cards of the matrix", {0, m.line}});
   std::size_t missing_rows = m.head.columns.size() - m.rows.size();
-  if (missing_rows) o.unknown.push_back({fmt::format("paths between the {} device(s) that have a column but no row", missing_rows), {0, m.line}});
+  if (missing_rows)
+    o.unknown.push_back({fmt::format("paths between the {} device(s) that have a column but no row", missing_rows), {0, m.line}});
   std::size_t unnamed = 0, nics = 0;
   for (const std::string& c : m.head.columns) nics += !gpu_name(c), unnamed += c.starts_with("NIC") && !m.legend.contains(c);
   if (unnamed) o.unknown.push_back({fmt::format("interface names of {} NIC(s): no NIC legend", unnamed), {0, m.line}});
@@ -215,7 +247,8 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
     for (std::string_view level : kOrder) {
       std::vector<std::string> near;
       for (std::size_t i = 0; i < row.cells.size(); ++i)
-        if (!gpu_name(m.head.columns[i]) && row.cells[i] == level) near.push_back(o.devices[ids[m.head.columns[i]]].name.substr(prefix.size() + 1));
+        if (!gpu_name(m.head.columns[i]) && row.cells[i] == level)
+          near.push_back(o.devices[ids[m.head.columns[i]]].name.substr(prefix.size() + 1));
       if (near.empty()) continue;
       o.devices[ids[row.name]].facts["nearest_nics"].say(fmt::format("{}", fmt::join(near, ",")), {0, row.line});
       o.devices[ids[row.name]].facts["nearest_nic_path"].say(std::string(level), {0, row.line});
@@ -223,7 +256,8 @@ void add_matrix(Observed& o, const Matrix& m, std::uint32_t node) {
       break;
     }
   }
-  if (!nearest.empty() && nearest.size() <= 64) o.understood.push_back({fmt::format("nearest NIC: {}", fmt::join(nearest, ", ")), {0, m.line}});
+  if (!nearest.empty() && nearest.size() <= 64)
+    o.understood.push_back({fmt::format("nearest NIC: {}", fmt::join(nearest, ", ")), {0, m.line}});
 }
 
 bool recognises(std::string_view text) {
@@ -241,16 +275,23 @@ bool recognises(std::string_view text) {
 Result<Observed> read(std::string_view text, const std::string& file) {
   auto lines = smi_lines(text);
   WEFT_ASSIGN(auto matrices, find_matrices(lines, file));
-  if (matrices.empty()) return fail(ErrorKind::kInvalid, "no matrix of nvidia-smi topo -m in this text: no line names GPU0 … as columns with a row GPU0 under it", file);
+  if (matrices.empty())
+    return fail(ErrorKind::kInvalid,
+                "no matrix of nvidia-smi topo -m in this text: no line names GPU0 … as columns with a row GPU0 under it", file);
   std::size_t cells = 0;
   for (const Matrix& m : matrices) cells += m.head.columns.size() * m.rows.size();
   if (cells > kMaxCells) return fail(ErrorKind::kInvalid, fmt::format("the matrices have {} cells; give one machine", cells), file);
   Observed o;
   o.files = {file};
-  for (std::size_t i = 0; i < matrices.size(); ++i) add_matrix(o, matrices[i], o.add(DeviceKind::kNode, fmt::format("node{}", i), kNoDevice, {0, matrices[i].line}));
+  for (std::size_t i = 0; i < matrices.size(); ++i)
+    add_matrix(o, matrices[i], o.add(DeviceKind::kNode, fmt::format("node{}", i), kNoDevice, {0, matrices[i].line}));
   bool nvlink = std::any_of(o.links.begin(), o.links.end(), [](const ObservedLink& l) { return l.network == Network::kScaleUp; });
   if (matrices.size() == 1) add_nvlink_blocks(o, 0, nvlink_blocks(lines), nvlink);
-  else o.understood.push_back({fmt::format("{} different matrices in this document: each is read as a machine of its own (choose one with --pick node0 …)", matrices.size()), {0, 0}});
+  else
+    o.understood.push_back(
+        {fmt::format("{} different matrices in this document: each is read as a machine of its own (choose one with --pick node0 …)",
+                     matrices.size()),
+         {0, 0}});
   o.unknown.push_back({"rates: the matrix gives no speeds of PCIe, NVLink or network", {0, 0}});
   o.unknown.push_back({"PCI addresses, and what the NICs are connected to", {0, 0}});
   find_hbds(o);

@@ -28,7 +28,8 @@ constexpr std::string_view kTabs =
     "GPU2\tNV12\tNV12\t X \tSYS\tSYS\t64-127\t1\t\tN/A\n"
     "NIC0\tNODE\tPXB\tSYS\t X \tNODE\t\t\t\t\n"
     "NIC1\tPIX\tNODE\tSYS\tNODE\t X \t\t\t\t\n"
-    "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: mlx5_bond_0\n";
+    "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n  NIC0: mlx5_0\n  NIC1: "
+    "mlx5_bond_0\n";
 
 TEST(NvidiaSmiTopo, TabsColoursLegend) {
   Observed o = good(kTabs);
@@ -72,7 +73,9 @@ Text about GPU0 and GPU1 follows.
 }
 
 TEST(NvidiaSmiTopo, SeveralMachinesInOneDocument) {
-  Observed o = good("```\n     GPU0 GPU1 CPU Affinity\nGPU0 X PHB 0-11\nGPU1 PHB X 0-11\n```\nand\n\n# \tGPU0\tGPU1\tmlx5_0\tCPU Affinity\n# GPU0\t X \tNV2\tPHB\t0-11\n# GPU1\tNV2\t X \tPHB\t0-11\n# mlx5_0\tPHB\tPHB\t X \t\n");
+  Observed o = good(
+      "```\n     GPU0 GPU1 CPU Affinity\nGPU0 X PHB 0-11\nGPU1 PHB X 0-11\n```\nand\n\n# \tGPU0\tGPU1\tmlx5_0\tCPU Affinity\n# GPU0\t X "
+      "\tNV2\tPHB\t0-11\n# GPU1\tNV2\t X \tPHB\t0-11\n# mlx5_0\tPHB\tPHB\t X \t\n");
   EXPECT_EQ(o.count(DeviceKind::kNode), 2u);
   EXPECT_EQ(o.count(DeviceKind::kCard), 4u);
   EXPECT_EQ(o.count(DeviceKind::kNic), 1u);
@@ -87,13 +90,18 @@ TEST(NvidiaSmiTopo, BothDirectionsAreKept) {
 
 TEST(NvidiaSmiTopo, CutMatrices) {
   std::string text(kTabs);
-  EXPECT_NE(bad(text.substr(0, text.find("NODE\t0-63,128-191\t0\t\tN/A\nGPU2"))).find("m.txt:3: row GPU1 has 4 cells where the head names 5 devices"), std::string::npos);
+  EXPECT_NE(bad(text.substr(0, text.find("NODE\t0-63,128-191\t0\t\tN/A\nGPU2")))
+                .find("m.txt:3: row GPU1 has 4 cells where the head names 5 devices"),
+            std::string::npos);
   EXPECT_NE(bad(text.substr(0, text.find("GPU2\tNV12\tNV12"))).find("the head names GPU2 but its row is missing"), std::string::npos);
 }
 
 TEST(NvidiaSmiTopo, OneCardWithItsNvlinks) {
-  Observed o = good("# capabilities :: topo -m\n\t\x1b[4mGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\nGPU0\t X \t0-19\t0\t\tN/A\n\n# capabilities :: nvlink -s\n"
-                    "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000000)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n\t Link 2: <inactive>\n");
+  Observed o = good(
+      "# capabilities :: topo -m\n\t\x1b[4mGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\nGPU0\t X \t0-19\t0\t\tN/A\n\n# "
+      "capabilities :: nvlink -s\n"
+      "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-00000000-0000-0000-0000-000000000000)\n\t Link 0: 26.562 GB/s\n\t Link 1: 26.562 GB/s\n\t "
+      "Link 2: <inactive>\n");
   auto cards = o.of_kind(DeviceKind::kCard);
   ASSERT_EQ(cards.size(), 1u);
   EXPECT_EQ(o.fact(cards[0], "model"), "NVIDIA H100 80GB HBM3");

@@ -16,7 +16,8 @@ bool recognises(std::string_view text) {
 
 Result<Observed> read(std::string_view text, const std::string& file) {
   auto blocks = nvlink_blocks(smi_lines(text));
-  if (blocks.empty()) return fail(ErrorKind::kInvalid, "no GPU with link lines: run nvidia-smi nvlink --status and give its whole output", file);
+  if (blocks.empty())
+    return fail(ErrorKind::kInvalid, "no GPU with link lines: run nvidia-smi nvlink --status and give its whole output", file);
   Observed o;
   o.files = {file};
   add_nvlink_blocks(o, o.add(DeviceKind::kNode, "node0", kNoDevice, {0, blocks[0].line}), blocks, false);

@@ -6,7 +6,10 @@ namespace weft::fabric {
 namespace {
 
 TEST(NvlinkStatus, LinksRatesAndInactive) {
-  auto o = import_text("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-5269b708-678a)\n\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-a7605225)\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n", "n.txt");
+  auto o = import_text(
+      "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-5269b708-678a)\n\t Link 0: 25 GB/s\n\t Link 1: 25 GB/s\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: "
+      "GPU-a7605225)\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n",
+      "n.txt");
   ASSERT_TRUE(o.has_value()) << o.error().text();
   EXPECT_EQ(o->format, "nvlink-status");
   auto cards = o->of_kind(DeviceKind::kCard);

@@ -43,25 +43,31 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       else if (key == "switches") switch_list = value;
       else if (key == "linkspeed") speed = value;
       else if (key == "blockname" || key == "blocksizes")
-        return fail(ErrorKind::kInvalid, "this topology.conf describes blocks (topology/block), not a tree of switches; only the tree is read", at(l.line));
+        return fail(ErrorKind::kInvalid,
+                    "this topology.conf describes blocks (topology/block), not a tree of switches; only the tree is read", at(l.line));
       else if (key == "include") o.unknown.push_back({"switches of included files (Include is not followed)", {0, l.line}});
       else if (key != "default") {
         std::string near = nearest_word(key, {"SwitchName", "Nodes", "Switches", "LinkSpeed"});
-        return fail(ErrorKind::kInvalid, fmt::format("unknown key '{}'{}; a tree line has SwitchName, Nodes, Switches, LinkSpeed", key, near.empty() ? "" : ", did you mean " + near + "?"), at(l.line));
+        return fail(ErrorKind::kInvalid,
+                    fmt::format("unknown key '{}'{}; a tree line has SwitchName, Nodes, Switches, LinkSpeed", key,
+                                near.empty() ? "" : ", did you mean " + near + "?"),
+                    at(l.line));
       }
     }
     if (name.empty()) {
       if (l.pairs[0].first == "include") continue;
       return fail(ErrorKind::kInvalid, "a line without SwitchName=", at(l.line));
     }
-    if (node_list.empty() && switch_list.empty()) return fail(ErrorKind::kInvalid, fmt::format("switch {} has neither Nodes= nor Switches=", name), at(l.line));
+    if (node_list.empty() && switch_list.empty())
+      return fail(ErrorKind::kInvalid, fmt::format("switch {} has neither Nodes= nor Switches=", name), at(l.line));
     auto names = expand_hostlist(name, kMaxImportDevices);
     if (!names) return fail(ErrorKind::kInvalid, names.error().message, at(l.line));
     for (const std::string& one : *names) {
       Origin where{0, l.line};
       auto [it, fresh] = switches.try_emplace(one, static_cast<std::uint32_t>(o.devices.size()));
       if (!fresh) {
-        o.contradictions.push_back({fmt::format("switch {} is described twice (also {}); both lists are kept", one, o.place(o.devices[it->second].at)), where});
+        o.contradictions.push_back(
+            {fmt::format("switch {} is described twice (also {}); both lists are kept", one, o.place(o.devices[it->second].at)), where});
       } else {
         o.add(DeviceKind::kSwitch, one, kNoDevice, where);
         o.devices.back().facts["host"].say(one, where);
@@ -72,7 +78,8 @@ Result<Observed> read(std::string_view text, const std::string& file) {
         if (list.empty()) continue;
         auto children = expand_hostlist(list, kMaxImportDevices);
         if (!children) return fail(ErrorKind::kInvalid, children.error().message, at(l.line));
-        if (o.devices.size() + children->size() > kMaxImportDevices || o.links.size() + tree_edges + children->size() > kMaxImportDevices) return fail(ErrorKind::kInvalid, fmt::format("more than {} nodes and switches", kMaxImportDevices), at(l.line));
+        if (o.devices.size() + children->size() > kMaxImportDevices || o.links.size() + tree_edges + children->size() > kMaxImportDevices)
+          return fail(ErrorKind::kInvalid, fmt::format("more than {} nodes and switches", kMaxImportDevices), at(l.line));
         if (!leaf) {
           tree_edges += children->size();
           tree.push_back({it->second, std::move(*children), l.line});
@@ -102,10 +109,14 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       Origin where{0, s.line};
       auto it = switches.find(child);
       if (it == switches.end()) {
-        o.contradictions.push_back({fmt::format("switch {} has a child {} that no line describes{}", o.devices[s.device].name, child, nodes.contains(child) ? " (a node has that name: Nodes= was meant?)" : ""), where});
+        o.contradictions.push_back({fmt::format("switch {} has a child {} that no line describes{}", o.devices[s.device].name, child,
+                                                nodes.contains(child) ? " (a node has that name: Nodes= was meant?)" : ""),
+                                    where});
         continue;
       }
-      if (parent[it->second] != kNoDevice) o.contradictions.push_back({fmt::format("switch {} is under both {} and {}", child, o.devices[parent[it->second]].name, o.devices[s.device].name), where});
+      if (parent[it->second] != kNoDevice)
+        o.contradictions.push_back(
+            {fmt::format("switch {} is under both {} and {}", child, o.devices[parent[it->second]].name, o.devices[s.device].name), where});
       else parent[it->second] = s.device;
       o.links.push_back({s.device, it->second, Network::kScaleOut, "network", {}, {}, where});
     }
@@ -122,11 +133,14 @@ Result<Observed> read(std::string_view text, const std::string& file) {
   for (std::size_t i = 0; i < order.size(); ++i)
     for (std::uint32_t child : below[order[i]]) {
       if (depth[child] = std::max(depth[child], depth[order[i]] + 1); depth[child] > kMaxImportDepth)
-        return fail(ErrorKind::kInvalid, fmt::format("more than {} tiers of switches above {}", kMaxImportDepth, o.devices[child].name), o.place(o.devices[child].at));
+        return fail(ErrorKind::kInvalid, fmt::format("more than {} tiers of switches above {}", kMaxImportDepth, o.devices[child].name),
+                    o.place(o.devices[child].at));
       if (--waits[child] == 0) order.push_back(child);
     }
   for (std::uint32_t d : all_switches)
-    if (waits[d]) return fail(ErrorKind::kInvalid, fmt::format("switch {} is below itself: the Switches= lists form a loop", o.devices[d].name), o.place(o.devices[d].at));
+    if (waits[d])
+      return fail(ErrorKind::kInvalid, fmt::format("switch {} is below itself: the Switches= lists form a loop", o.devices[d].name),
+                  o.place(o.devices[d].at));
   std::vector<std::uint32_t> roots;
   for (std::uint32_t d : all_switches)
     if (parent[d] == kNoDevice) roots.push_back(d);
@@ -138,7 +152,8 @@ Result<Observed> read(std::string_view text, const std::string& file) {
     if (!o.is(l.b, DeviceKind::kNode) || low[l.a] == 0) continue;
     ++leaves;
     int tier = 0;
-    for (std::uint32_t up = l.a; up != kNoDevice; up = parent[up], ++tier) low[up] = std::min(low[up], tier), high[up] = std::max(high[up], tier);
+    for (std::uint32_t up = l.a; up != kNoDevice; up = parent[up], ++tier)
+      low[up] = std::min(low[up], tier), high[up] = std::max(high[up], tier);
   }
   int tiers = 0;
   std::uint32_t uneven = kNoDevice;
@@ -148,8 +163,13 @@ Result<Observed> read(std::string_view text, const std::string& file) {
     tiers = std::max(tiers, high[d] + 1);
     if (low[d] != high[d] && uneven == kNoDevice) uneven = d;
   }
-  if (uneven != kNoDevice) o.understood.push_back({fmt::format("the tree is unbalanced: under {} the leaves lie {} to {} tiers down", o.devices[uneven].name, low[uneven], high[uneven]), o.devices[uneven].at});
-  o.understood.push_back({fmt::format("{} switches ({} with nodes, {} above them, {} tiers), {} node names, {} different nodes", switches.size(), leaves, switches.size() - leaves, tiers, placements, nodes.size()), {0, 0}});
+  if (uneven != kNoDevice)
+    o.understood.push_back({fmt::format("the tree is unbalanced: under {} the leaves lie {} to {} tiers down", o.devices[uneven].name,
+                                        low[uneven], high[uneven]),
+                            o.devices[uneven].at});
+  o.understood.push_back({fmt::format("{} switches ({} with nodes, {} above them, {} tiers), {} node names, {} different nodes",
+                                      switches.size(), leaves, switches.size() - leaves, tiers, placements, nodes.size()),
+                          {0, 0}});
 
   // Islands: what no common switch joins.
   std::vector<std::vector<std::uint32_t>> islands(roots.size());
@@ -165,10 +185,19 @@ Result<Observed> read(std::string_view text, const std::string& file) {
       if (island.empty() || island.back() != n) island.push_back(n);
     }
   for (std::size_t i = 0; i < roots.size(); ++i)
-    if (!islands[i].empty()) o.domains.push_back({DomainKind::kScheduling, o.devices[roots[i]].name, std::move(islands[i]), o.devices[roots[i]].at});
+    if (!islands[i].empty())
+      o.domains.push_back({DomainKind::kScheduling, o.devices[roots[i]].name, std::move(islands[i]), o.devices[roots[i]].at});
   if (roots.size() > 1)
-    o.contradictions.push_back({fmt::format("no top switch: {} switches have none above them, so the nodes form {} islands that no job may span; add a top line SwitchName=… Switches={}", roots.size(), o.domains.size(),
-                                            [&] { std::vector<std::string> r; for (auto d : roots) if (r.size() < 12) r.push_back(o.devices[d].name); return compress_hostlist(r); }()), o.devices[roots[0]].at});
+    o.contradictions.push_back({fmt::format("no top switch: {} switches have none above them, so the nodes form {} islands that no job may "
+                                            "span; add a top line SwitchName=… Switches={}",
+                                            roots.size(), o.domains.size(),
+                                            [&] {
+                                              std::vector<std::string> r;
+                                              for (auto d : roots)
+                                                if (r.size() < 12) r.push_back(o.devices[d].name);
+                                              return compress_hostlist(r);
+                                            }()),
+                                o.devices[roots[0]].at});
   o.unknown.push_back({"rates and number of cables of every link (LinkSpeed has no unit in Slurm)", {0, 0}});
   o.unknown.push_back({"cards and NICs of the nodes; say them with --scale-up-form, or give --slurm-conf", {0, 0}});
   o.unknown.push_back({"whether Slurm uses this file: TopologyPlugin stands in slurm.conf (give it with --slurm-conf)", {0, 0}});

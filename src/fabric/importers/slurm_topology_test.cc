@@ -24,7 +24,8 @@ bool says(const std::vector<Remark>& remarks, std::string_view part) {
 
 TEST(SlurmTopology, TreeWithCommentsContinuationsAndCase) {
   Observed o = good(
-      "# a comment\nswitchname = s0 Nodes=a[001-002], \\\n   b[1,3] LinkSpeed=100 # four\nSwitchName=s1 Nodes=\"c1\"\nSWITCHNAME=top Switches=s[0-1]\n");
+      "# a comment\nswitchname = s0 Nodes=a[001-002], \\\n   b[1,3] LinkSpeed=100 # four\nSwitchName=s1 Nodes=\"c1\"\nSWITCHNAME=top "
+      "Switches=s[0-1]\n");
   EXPECT_EQ(o.count(DeviceKind::kSwitch), 3u);
   EXPECT_EQ(o.count(DeviceKind::kNode), 5u);
   EXPECT_TRUE(says(o.understood, "3 switches (2 with nodes, 1 above them, 2 tiers), 5 node names, 5 different nodes"));
@@ -50,8 +51,10 @@ TEST(SlurmTopology, Unbalanced) {
 
 TEST(SlurmTopology, Refusals) {
   EXPECT_NE(bad("SwitchName=a Switches=b\nSwitchName=b Switches=a Nodes=n\n").find("below itself"), std::string::npos);
-  EXPECT_NE(bad("SwitchName=a Switches=b,c\nSwitchName=b Switches=c Nodes=n\nSwitchName=c Switches=b\n").find("below itself"), std::string::npos);
-  EXPECT_NE(bad("BlockName=b1 Nodes=n[1-4]\nBlockSizes=4\n").find("topology.conf:1: this topology.conf describes blocks"), std::string::npos);
+  EXPECT_NE(bad("SwitchName=a Switches=b,c\nSwitchName=b Switches=c Nodes=n\nSwitchName=c Switches=b\n").find("below itself"),
+            std::string::npos);
+  EXPECT_NE(bad("BlockName=b1 Nodes=n[1-4]\nBlockSizes=4\n").find("topology.conf:1: this topology.conf describes blocks"),
+            std::string::npos);
   EXPECT_NE(bad("SwitchName=s0 Nodes=n[4-1]\n").find("topology.conf:1: host list 'n[4-1]': range '4-1' runs backwards"), std::string::npos);
   EXPECT_NE(bad("SwitchName=s0 Nodes=n[1-99999999]\n").find("more than 250000 names"), std::string::npos);
   EXPECT_NE(bad("SwitchName=root Switches=mid,l4\n").find("the tree holds no node"), std::string::npos);
@@ -65,7 +68,8 @@ TEST(SlurmTopology, Refusals) {
 
 TEST(SlurmConf, UnknownUnplacedAndPlugin) {
   Observed o = good("SwitchName=s0 Nodes=c-n[1-2],n[3-4]\n");
-  ASSERT_TRUE(add_slurm_conf(o, "ClusterName=x\nNodeName=c-n[1-6] Gres=gpu:h100:8 CPUs=4\nPartitionName=p Nodes=ALL\n", "slurm.conf").has_value());
+  ASSERT_TRUE(
+      add_slurm_conf(o, "ClusterName=x\nNodeName=c-n[1-6] Gres=gpu:h100:8 CPUs=4\nPartitionName=p Nodes=ALL\n", "slurm.conf").has_value());
   EXPECT_TRUE(says(o.contradictions, "2 node(s) of the topology are not in slurm.conf: n[3-4]"));
   EXPECT_TRUE(says(o.contradictions, "4 of 6 nodes of slurm.conf are not placed under any switch: c-n[3-6]"));
   EXPECT_TRUE(says(o.contradictions, "sets no TopologyPlugin, so Slurm ignores topology.conf"));

@@ -23,7 +23,8 @@ Result<Shape> shape(const Wiring& w) {
   WEFT_ASSIGN(s.cores, w.count("cores", 1, 1, 4096));
   WEFT_ASSIGN(s.mid_uplinks, w.count("mid_uplinks", std::max(1, s.pod * s.uplinks / s.mids), 1, 65535));
   if (s.uplinks % s.mids) return w.spec.error(fmt::format("uplinks ({}) must be a multiple of mids ({})", s.uplinks, s.mids));
-  if (s.mid_uplinks % s.cores) return w.spec.error(fmt::format("mid_uplinks ({}) must be a multiple of cores ({})", s.mid_uplinks, s.cores));
+  if (s.mid_uplinks % s.cores)
+    return w.spec.error(fmt::format("mid_uplinks ({}) must be a multiple of cores ({})", s.mid_uplinks, s.cores));
   return s;
 }
 
@@ -39,9 +40,11 @@ Status wire(Wiring& w) {
         mids.push_back(w.add_switch("mid", (static_cast<int>(p) * s.planes + plane) * s.mids + m + 1, plane, 1));
         for (int u = 0; u < s.mid_uplinks; ++u) WEFT_TRY(w.connect(mids.back(), cores[static_cast<std::size_t>(u % s.cores)], plane, true));
       }
-      for (std::size_t g = p * static_cast<std::size_t>(s.pod); g < std::min(w.groups.size(), (p + 1) * static_cast<std::size_t>(s.pod)); ++g) {
+      for (std::size_t g = p * static_cast<std::size_t>(s.pod); g < std::min(w.groups.size(), (p + 1) * static_cast<std::size_t>(s.pod));
+           ++g) {
         bool inside = w.nodes[g].ok();
-        DeviceId first = w.add_switch("switch", inside ? plane : static_cast<int>(g) * s.planes + plane + 1, plane, 0, inside ? w.nodes[g] : DeviceId{});
+        DeviceId first =
+            w.add_switch("switch", inside ? plane : static_cast<int>(g) * s.planes + plane + 1, plane, 0, inside ? w.nodes[g] : DeviceId{});
         for (DeviceId point : w.groups[g])
           for (int k = 0; k < s.links; ++k) WEFT_TRY(w.connect(point, first, plane, false));
         for (int u = 0; u < s.uplinks; ++u) WEFT_TRY(w.connect(first, mids[static_cast<std::size_t>(u % s.mids)], plane, true));
@@ -61,10 +64,15 @@ double links(const Wiring& w) {
 
 WEFT_REGISTER(topologies(), {"clos3",
                              "three-tier Clos in planes, first tier inside the nodes",
-                             {{"planes", "1", "", "parallel planes"}, {"links", "1", "", "links per card and plane"}, {"nodes_per_pod", "all", "", "nodes under one set of second-tier switches"},
-                              {"mids", "1", "", "second-tier switches per pod and plane"}, {"uplinks", "cards × links", "", "uplinks per first-tier switch"}, {"cores", "1", "", "third-tier switches per plane"},
+                             {{"planes", "1", "", "parallel planes"},
+                              {"links", "1", "", "links per card and plane"},
+                              {"nodes_per_pod", "all", "", "nodes under one set of second-tier switches"},
+                              {"mids", "1", "", "second-tier switches per pod and plane"},
+                              {"uplinks", "cards × links", "", "uplinks per first-tier switch"},
+                              {"cores", "1", "", "third-tier switches per plane"},
                               {"mid_uplinks", "as many as down", "", "uplinks per second-tier switch"}},
-                             wire, links});
+                             wire,
+                             links});
 
 }  // namespace
 }  // namespace weft::fabric

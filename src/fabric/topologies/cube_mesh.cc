@@ -10,7 +10,9 @@ constexpr int kLinks[8][8] = {{0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0}
 
 Status wire(Wiring& w) {
   std::vector<DeviceId> points = w.all();
-  if (points.size() != 8) return w.spec.error("a cube mesh joins eight cards, here are " + std::to_string(points.size()) + "; use 'scope: node' for one per node");
+  if (points.size() != 8)
+    return w.spec.error("a cube mesh joins eight cards, here are " + std::to_string(points.size()) +
+                        "; use 'scope: node' for one per node");
   for (std::size_t i = 0; i < 8; ++i)
     for (std::size_t j = i + 1; j < 8; ++j)
       for (int k = 0; k < kLinks[i][j]; ++k) WEFT_TRY(w.connect(points[i], points[j], -1, false));

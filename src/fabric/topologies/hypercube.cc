@@ -9,7 +9,8 @@ namespace {
 Status wire(Wiring& w) {
   WEFT_ASSIGN(int parallel, w.count("links", 1, 1, 64));
   std::vector<DeviceId> points = w.all();
-  if (!std::has_single_bit(points.size())) return w.spec.error("a hypercube needs a power of two end points, here are " + std::to_string(points.size()));
+  if (!std::has_single_bit(points.size()))
+    return w.spec.error("a hypercube needs a power of two end points, here are " + std::to_string(points.size()));
   for (std::size_t i = 0; i < points.size(); ++i)
     for (std::size_t dimension = 0; (std::size_t{1} << dimension) < points.size(); ++dimension) {
       std::size_t to = i ^ (std::size_t{1} << dimension);
@@ -24,7 +25,8 @@ double links(const Wiring& w) {
   return n / 2 * std::bit_width(w.all().size()) * w.count("links", 1, 1, 64).value_or(1);
 }
 
-WEFT_REGISTER(topologies(), {"hypercube", "2^n end points, joined where one bit differs", {{"links", "1", "", "links per pair"}}, wire, links});
+WEFT_REGISTER(topologies(),
+              {"hypercube", "2^n end points, joined where one bit differs", {{"links", "1", "", "links per pair"}}, wire, links});
 
 }  // namespace
 }  // namespace weft::fabric

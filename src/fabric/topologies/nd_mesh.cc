@@ -15,7 +15,8 @@ Status wire(Wiring& w) {
       for (int to = c + 1; to < d.size; ++to) {
         bool leaves = w.spec.has("block") && c / d.block != to / d.block;
         for (int n = 0; n < d.links; ++n)
-          WEFT_TRY(w.connect(g.points[i], g.points[i + static_cast<std::size_t>(to - c) * stride], static_cast<int>(k), d.rate, leaves ? w.trunk_medium : d.medium, leaves ? w.trunk_length_m : d.length_m, false));
+          WEFT_TRY(w.connect(g.points[i], g.points[i + static_cast<std::size_t>(to - c) * stride], static_cast<int>(k), d.rate,
+                             leaves ? w.trunk_medium : d.medium, leaves ? w.trunk_length_m : d.length_m, false));
       }
     }
   return {};

@@ -10,7 +10,8 @@ Registry<TopologyEntry>& topologies() {
 }
 
 const std::vector<std::string_view>& common_keys() {
-  static const std::vector<std::string_view> keys = {"topology", "scope", "rate", "medium", "length", "trunk_medium", "trunk_length", "trunk_per_cable", "latency", "switch", "source"};
+  static const std::vector<std::string_view> keys = {"topology",     "scope",           "rate",    "medium", "length", "trunk_medium",
+                                                     "trunk_length", "trunk_per_cable", "latency", "switch", "source"};
   return keys;
 }
 

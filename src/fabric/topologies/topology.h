@@ -19,11 +19,11 @@ struct Wiring {
   DeviceId parent;                            // new switches go here, unless a topology puts them into the nodes
   std::string prefix;                         // of switch names, "" or "up-"
   NetworkSet networks = 0;
-  const Yaml& spec;                           // the mapping in the site file
+  const Yaml& spec;  // the mapping in the site file
   std::uint32_t switch_model = UINT32_MAX;
-  BitsPerSecond rate{0};                      // common key "rate": one link, one direction; 0 = not known
-  Medium medium = Medium::kUnknown;           // common keys "medium", "length" (end point to first switch)
-  Medium trunk_medium = Medium::kOptical;     // "trunk_medium", "trunk_length" (between switches)
+  BitsPerSecond rate{0};                   // common key "rate": one link, one direction; 0 = not known
+  Medium medium = Medium::kUnknown;        // common keys "medium", "length" (end point to first switch)
+  Medium trunk_medium = Medium::kOptical;  // "trunk_medium", "trunk_length" (between switches)
   double length_m = -1, trunk_length_m = -1;
   int trunk_per_cable = 1;                    // common key "trunk_per_cable": that many consecutive trunk links share a cable
   double latency_ns = 100;                    // common key "latency": PHY and FEC of one link; propagation 5 ns/m comes on top
@@ -33,7 +33,7 @@ struct Wiring {
   std::uint32_t shared_cable = UINT32_MAX;    // the cable that the next trunk link joins, and how many it holds
   int in_shared = 0;
 
-  std::vector<DeviceId> all() const;          // end points of all groups in order
+  std::vector<DeviceId> all() const;  // end points of all groups in order
   // A count parameter with its registered default.
   Result<int> count(std::string_view key, int fallback, int low = 1, int high = 1 << 20) const;
   DeviceId add_switch(std::string_view base, int number, int plane, int tier, DeviceId inside = {});

@@ -21,7 +21,8 @@ Status wire(Wiring& w) {
       std::size_t to = last ? i - static_cast<std::size_t>(c) * stride : i + stride;
       bool leaves = (c + 1) % d.block == 0 && w.spec.has("block");
       for (int n = 0; n < d.links; ++n)
-        WEFT_TRY(w.connect(g.points[i], g.points[to], static_cast<int>(k), d.rate, leaves ? w.trunk_medium : d.medium, leaves ? w.trunk_length_m : d.length_m, false));
+        WEFT_TRY(w.connect(g.points[i], g.points[to], static_cast<int>(k), d.rate, leaves ? w.trunk_medium : d.medium,
+                           leaves ? w.trunk_length_m : d.length_m, false));
     }
   return {};
 }

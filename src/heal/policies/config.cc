@@ -26,7 +26,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     p.reason = "no setting is known for " + cause.fault, p.report = "Compare the configuration of " + cause.entity + " with its peers.";
     return p;
   } else {
-    a.kind = action::kConfigApply, a.parameters = Json{{"key", key}, {"value", "baseline"}}, a.why = "set " + key + " back to the fleet's baseline";
+    a.kind = action::kConfigApply, a.parameters = Json{{"key", key}, {"value", "baseline"}},
+    a.why = "set " + key + " back to the fleet's baseline";
   }
   a.timeout = minutes(2);
   p.actions.push_back(a);

@@ -21,7 +21,8 @@ bool survives(const Context& x, fabric::LinkId link, const std::vector<fabric::L
   for (const JobView& j : x.jobs)
     for (const workload::Group& g : j.placement.groups)
       for (std::size_t i = 0; i < g.ranks.size(); ++i) {
-        fabric::DeviceId a = j.placement.cards[static_cast<std::size_t>(g.ranks[i])], b = j.placement.cards[static_cast<std::size_t>(g.ranks[(i + 1) % g.ranks.size()])];
+        fabric::DeviceId a = j.placement.cards[static_cast<std::size_t>(g.ranks[i])],
+                         b = j.placement.cards[static_cast<std::size_t>(g.ranks[(i + 1) % g.ranks.size()])];
         // Falling from the scale-up domain to the scale-out network is no way to go on.
         if (a != b && (!routes.best(a, b).reachable || routes.best_network(a, b) != before.best_network(a, b))) return false;
       }
@@ -41,14 +42,16 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       for (const auto& i : cause.impact)
         if ("job/" + j.job.name == i.job || j.job.name == i.job) {
           hit = &j;
-          if ((j.aborted || i.tail == diagnose::Tail::kStop) && !move_job(x, j, {}, p, missing)) p.report = "No place for " + j.job.name + ": " + missing;
+          if ((j.aborted || i.tail == diagnose::Tail::kStop) && !move_job(x, j, {}, p, missing))
+            p.report = "No place for " + j.job.name + ": " + missing;
         }
     p.actions.push_back(work_order(cause.entity, "switch " + cause.entity + ": " + cause.fault));
     p.reason = "routes avoid the switch; people are called";
     p.release_when = "never";
     fabric::DeviceId storage = s.of_kind(DeviceKind::kStorage).empty() ? fabric::DeviceId{} : s.of_kind(DeviceKind::kStorage)[0];
     bool carries_storage = false;
-    for (fabric::PortId port : s.ports_of(*device)) carries_storage = carries_storage || (s.port(port).networks & fabric::bit(fabric::Network::kStorage));
+    for (fabric::PortId port : s.ports_of(*device))
+      carries_storage = carries_storage || (s.port(port).networks & fabric::bit(fabric::Network::kStorage));
     // No job's traffic crosses it, storage does: reading again is the recovery.
     if (!hit && storage.ok() && carries_storage) p.retest = probe(action::kProbeStorage, s.name(storage), "read_ratio", 0.25);
     if (hit) {
@@ -63,7 +66,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     return p;
   }
   if (links.empty()) {
-    p.reason = "the link is not in the site file", p.report = "Cause " + cause.fault + " names '" + cause.entity + "', which the site file does not know.";
+    p.reason = "the link is not in the site file",
+    p.report = "Cause " + cause.fault + " names '" + cause.entity + "', which the site file does not know.";
     return p;
   }
   fabric::LinkId link = links[0];
@@ -73,7 +77,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   fabric::DeviceId a = s.port(l.a).device, b = s.port(l.b).device;
   for (fabric::PortId port : s.ports_of(a)) {
     fabric::LinkId other = s.port(port).link;
-    if (other.ok() && s.link(other).spare && !s.health(other).in_service && s.port(s.peer(port)).device == b && s.health(other).state != fabric::LinkState::kDown) {
+    if (other.ok() && s.link(other).spare && !s.health(other).in_service && s.port(s.peer(port)).device == b &&
+        s.health(other).state != fabric::LinkState::kDown) {
       spare.push_back(other);
       break;
     }
@@ -83,7 +88,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     p.actions.push_back(isolate_link(s, link, why));
     if (!spare.empty()) {
       Action in;
-      in.kind = action::kSpareLinkIn, in.target = s.name(spare[0]), in.why = "takes the place of " + cause.entity, in.undo_kind = action::kSpareLinkOut, in.timeout = seconds(10);
+      in.kind = action::kSpareLinkIn, in.target = s.name(spare[0]), in.why = "takes the place of " + cause.entity,
+      in.undo_kind = action::kSpareLinkOut, in.timeout = seconds(10);
       in.effect = {{{spare[0], {fabric::LinkState::kUp, 1, 0, true}}}, {}, in.why};
       p.actions.push_back(in);
     }
@@ -108,7 +114,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       if (s.device(end).kind == DeviceKind::kNic) cards.push_back(s.device(end).parent);
     }
     if (cards.empty()) {
-      p.reason = "cutting the link would part jobs and no card can be moved", p.report = "Link " + cause.entity + " is at fault and has no alternative: repair it in a maintenance window.";
+      p.reason = "cutting the link would part jobs and no card can be moved",
+      p.report = "Link " + cause.entity + " is at fault and has no alternative: repair it in a maintenance window.";
       p.actions.push_back(work_order(cause.entity, why));
       return p;
     }

@@ -17,7 +17,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   const fabric::Snapshot& s = *x.snapshot;
   auto device = s.find_device(cause.entity);
   if (!device) {
-    p.reason = "the part is not in the site file", p.report = "Cause " + cause.fault + " names '" + cause.entity + "', which the site file does not know.";
+    p.reason = "the part is not in the site file",
+    p.report = "Cause " + cause.fault + " names '" + cause.entity + "', which the site file does not know.";
     return p;
   }
   const diagnose::FaultClass* k = diagnose::find_fault_class(cause.fault);
@@ -26,7 +27,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   if (!part.ok()) part = *device;
   const fabric::DeviceHealth& now = s.health(part);
   if (now.cordoned && now.owner != p.owner) {
-    p.reason = s.name(part) + " is already isolated by " + (now.owner.empty() ? "somebody" : now.owner), p.report = p.reason + "; nothing was changed.";
+    p.reason = s.name(part) + " is already isolated by " + (now.owner.empty() ? "somebody" : now.owner),
+    p.report = p.reason + "; nothing was changed.";
     return p;
   }
   if (now.cordoned && jobs_on(x, part).empty()) {
@@ -41,7 +43,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   for (const JobView* j : jobs) {
     double slow = 0;
     for (const auto& i : cause.impact) slow = std::max(slow, i.slowdown);
-    if (!stopped && j->running && j->job.policy.on_fault == workload::Policy::OnFault::kContinueDegraded && slow <= j->job.policy.degraded_limit) {
+    if (!stopped && j->running && j->job.policy.on_fault == workload::Policy::OnFault::kContinueDegraded &&
+        slow <= j->job.policy.degraded_limit) {
       p.reason = j->job.name + " goes on degraded, as its policy says";
       p.report = why + ": repair when " + j->job.name + " ends.";
       p.actions.push_back(work_order(cause.entity, why));
@@ -51,7 +54,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   p.actions.push_back(cordon(s, part, p.owner, why));
   std::string missing;
   for (const JobView* j : jobs)
-    if (!move_job(x, *j, {part}, p, missing)) p.report += (p.report.empty() ? "" : " ") + std::string("No place for ") + j->job.name + " without " + s.name(part) + ": " + missing;
+    if (!move_job(x, *j, {part}, p, missing))
+      p.report += (p.report.empty() ? "" : " ") + std::string("No place for ") + j->job.name + " without " + s.name(part) + ": " + missing;
   p.actions.push_back(work_order(cause.entity, why + ": repair or replace"));
   p.reason = jobs.empty() ? "no job is on it" : "the job moves to healthy cards and resumes from its checkpoint";
   for (const JobView* j : jobs) {
@@ -63,7 +67,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     p.retest.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
   }
   p.release_when = "work_order";
-  p.release_test = s.device(part).kind == DeviceKind::kCard ? probe(action::kProbeCard, s.name(part), "gemm_ratio", 0.95) : probe(action::kProbeNode, s.name(part), "gemm_ratio", 0.95);
+  p.release_test = s.device(part).kind == DeviceKind::kCard ? probe(action::kProbeCard, s.name(part), "gemm_ratio", 0.95)
+                                                            : probe(action::kProbeNode, s.name(part), "gemm_ratio", 0.95);
   return p;
 }
 

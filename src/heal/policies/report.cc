@@ -16,7 +16,8 @@ ActionPlan plan(const diagnose::Cause& cause, const Context&) {
   std::string advice;
   if (yaml)
     if (auto v = yaml->get(cause.fault).text()) advice = *v;
-  p.report = std::string(k ? k->title : cause.fault) + " (" + cause.entity + "): " + (advice.empty() ? "look at the evidence and decide" : advice);
+  p.report =
+      std::string(k ? k->title : cause.fault) + " (" + cause.entity + "): " + (advice.empty() ? "look at the evidence and decide" : advice);
   p.reason = "no isolation helps";
   if (k && (k->remedy == "cooling" || k->remedy == "power")) {
     p.actions.push_back(work_order(cause.entity, p.report));

@@ -14,25 +14,31 @@ void present(const Context& x, std::vector<Cell>& out) {
     const std::string* model = x.seen.fact(name, telemetry::fact::kModelName);
     bool seen = model || x.seen.value(metric::kGpuTemp, name);
     const fabric::DeviceModel* intended = x.snapshot.model_of(d);
-    if (!seen) out.push_back(unknown(name, "nothing heard of this card", "check the driver and the bus (lspci); a lost card needs a cold reboot"));
+    if (!seen)
+      out.push_back(unknown(name, "nothing heard of this card", "check the driver and the bus (lspci); a lost card needs a cold reboot"));
     else if (!model || !intended) out.push_back(judged(name, true, model ? *model : "answers", kAll, ""));
-    else out.push_back(judged(name, *model == intended->name, *model, Threshold{0, intended->name, "site file"}, "the card is not what the site file says: correct one of them"));
+    else
+      out.push_back(judged(name, *model == intended->name, *model, Threshold{0, intended->name, "site file"},
+                           "the card is not what the site file says: correct one of them"));
   }
 }
 
 void temperature(const Context& x, std::vector<Cell>& out) {
   const Threshold& t = x.rules.get("card_temperature_max");
-  each_device(x, DeviceKind::kCard, metric::kGpuTemp, t, "C", "look at coolant or fans of this node before starting work", out, [&](const auto& v) { return v.last < t.value; });
+  each_device(x, DeviceKind::kCard, metric::kGpuTemp, t, "C", "look at coolant or fans of this node before starting work", out,
+              [&](const auto& v) { return v.last < t.value; });
 }
 
 void memory_errors(const Context& x, std::vector<Cell>& out) {
   const Threshold& dbe = x.rules.get("ecc_double_bit_max");
-  each_device(x, DeviceKind::kCard, metric::kEccDbe, dbe, "", "reset the card; repeated means replace it", out, [&](const auto& v) { return v.last <= dbe.value; });
+  each_device(x, DeviceKind::kCard, metric::kEccDbe, dbe, "", "reset the card; repeated means replace it", out,
+              [&](const auto& v) { return v.last <= dbe.value; });
 }
 
 void row_remap(const Context& x, std::vector<Cell>& out) {
   const Threshold& t = x.rules.get("row_remap_pending_max");
-  each_device(x, DeviceKind::kCard, metric::kRowRemapPending, t, "", "reset the card before the next job", out, [&](const auto& v) { return v.last <= t.value; });
+  each_device(x, DeviceKind::kCard, metric::kRowRemapPending, t, "", "reset the card before the next job", out,
+              [&](const auto& v) { return v.last <= t.value; });
 }
 
 void throttle(const Context& x, std::vector<Cell>& out) {
@@ -44,7 +50,8 @@ void throttle(const Context& x, std::vector<Cell>& out) {
 
 void pcie_width(const Context& x, std::vector<Cell>& out) {
   const Threshold& t = x.rules.get("pcie_width_min");
-  each_device(x, DeviceKind::kCard, metric::kPcieWidth, t, "lanes", "reseat the card or riser", out, [&](const auto& v) { return v.last >= t.value; });
+  each_device(x, DeviceKind::kCard, metric::kPcieWidth, t, "lanes", "reseat the card or riser", out,
+              [&](const auto& v) { return v.last >= t.value; });
 }
 
 void power_limit(const Context& x, std::vector<Cell>& out) {
@@ -52,9 +59,13 @@ void power_limit(const Context& x, std::vector<Cell>& out) {
     std::string name = x.snapshot.name(d);
     const Observation::Value* v = x.seen.value(metric::kPowerLimit, name);
     const fabric::DeviceModel* m = x.snapshot.model_of(d);
-    if (!v || !m || !m->power) out.push_back(unknown(name, v ? "card's rated power not in the site file" : "no power limit exported", "give the card's power in the site file, or check the exporter"));
-    else out.push_back(judged(name, v->last >= 0.99 * m->power->value(), fmt::format("{:.0f} W", v->last), Threshold{0, fmt::format("{:.0f} W", m->power->value()), "rated power of the card model"},
-                              "a leftover power cap slows every job: reset it (nvidia-smi -pl)"));
+    if (!v || !m || !m->power)
+      out.push_back(unknown(name, v ? "card's rated power not in the site file" : "no power limit exported",
+                            "give the card's power in the site file, or check the exporter"));
+    else
+      out.push_back(judged(name, v->last >= 0.99 * m->power->value(), fmt::format("{:.0f} W", v->last),
+                           Threshold{0, fmt::format("{:.0f} W", m->power->value()), "rated power of the card model"},
+                           "a leftover power cap slows every job: reset it (nvidia-smi -pl)"));
   }
 }
 

@@ -19,8 +19,10 @@ void scale_up_active(const Context& x, std::vector<Cell>& out) {
     if (built == 0) continue;  // the site file knows no scale-up link of this card
     const Observation::Value* v = x.seen.value(metric::kScaleUpLinks, name);
     if (!v) out.push_back(unknown(name, "no count of active scale-up links", "check the exporter of this node"));
-    else out.push_back(judged(name, v->last >= built, fmt::format("{:.0f} links", v->last), Threshold{0, fmt::format("{} links", built), "site file (links differ by product; never assumed)"},
-                              "an inactive scale-up link slows every collective of its domain: reset the card, then reseat or replace"));
+    else
+      out.push_back(judged(name, v->last >= built, fmt::format("{:.0f} links", v->last),
+                           Threshold{0, fmt::format("{} links", built), "site file (links differ by product; never assumed)"},
+                           "an inactive scale-up link slows every collective of its domain: reset the card, then reseat or replace"));
   }
 }
 
@@ -40,7 +42,9 @@ void ber_of(const Context& x, Network network, std::vector<Cell>& out) {
     std::string name = x.snapshot.name(p);
     const Observation::Value* v = x.seen.value(metric::kPreFecBer, name);
     if (!v) out.push_back(unknown(name, "no pre-FEC error rate", "export FEC counters of this port (DOM, SONiC FEC, NVLink BER)"));
-    else out.push_back(judged(name, v->last < t.value, fmt::format("{:.2g}", v->last), t, "clean and reseat; if the rate stays, change module or cable"));
+    else
+      out.push_back(judged(name, v->last < t.value, fmt::format("{:.2g}", v->last), t,
+                           "clean and reseat; if the rate stays, change module or cable"));
   });
 }
 void ber_up(const Context& x, std::vector<Cell>& out) { ber_of(x, Network::kScaleUp, out); }
@@ -51,8 +55,11 @@ void uncorrectable(const Context& x, std::vector<Cell>& out) {
   each_port(x, Network::kScaleOut, [&](fabric::PortId p, const fabric::Link&) {
     std::string name = x.snapshot.name(p);
     const Observation::Value* v = x.seen.value(metric::kFecUncorrectable, name);
-    if (!v || v->count < 2) out.push_back(unknown(name, "fewer than two readings of uncorrectable code words", "observe longer, or export the counter"));
-    else out.push_back(judged(name, v->last - v->first <= t.value, fmt::format("+{:.0f}", v->last - v->first), t, "the link loses frames: change module or cable before starting work"));
+    if (!v || v->count < 2)
+      out.push_back(unknown(name, "fewer than two readings of uncorrectable code words", "observe longer, or export the counter"));
+    else
+      out.push_back(judged(name, v->last - v->first <= t.value, fmt::format("+{:.0f}", v->last - v->first), t,
+                           "the link loses frames: change module or cable before starting work"));
   });
 }
 
@@ -60,7 +67,8 @@ std::string nic_entity(const Context& x, fabric::DeviceId nic) { return x.snapsh
 
 void nic_up(const Context& x, std::vector<Cell>& out) {
   static const Threshold kActive{4, "4 (active)", "node exporter: node_infiniband_state_id"};
-  each_device(x, DeviceKind::kNic, metric::kIbState, kActive, "", "port is not active: look at cable, switch port and driver", out, [](const auto& v) { return v.last == 4; });
+  each_device(x, DeviceKind::kNic, metric::kIbState, kActive, "", "port is not active: look at cable, switch port and driver", out,
+              [](const auto& v) { return v.last == 4; });
 }
 
 void nic_rate(const Context& x, std::vector<Cell>& out) {
@@ -68,12 +76,16 @@ void nic_rate(const Context& x, std::vector<Cell>& out) {
   for (fabric::DeviceId d : x.snapshot.of_kind(DeviceKind::kNic)) {
     double built = 0;
     for (fabric::PortId p : x.snapshot.ports_of(d))
-      if (fabric::LinkId l = x.snapshot.port(p).link; l.ok() && !x.snapshot.link(l).spare) built = std::max(built, x.snapshot.link(l).rate.value() / 8);
+      if (fabric::LinkId l = x.snapshot.port(p).link; l.ok() && !x.snapshot.link(l).spare)
+        built = std::max(built, x.snapshot.link(l).rate.value() / 8);
     if (built == 0) continue;
     std::string name = nic_entity(x, d);
     const Observation::Value* v = x.seen.value(metric::kIbRate, name);
     if (!v) out.push_back(unknown(name, "no port rate", "check the node exporter's infiniband collector"));
-    else out.push_back(judged(name, v->last >= share.value * built, human(BitsPerSecond(v->last * 8)), Threshold{0, human(BitsPerSecond(built * 8)), share.source}, "negotiated below its rate: reseat, check module and FEC mode"));
+    else
+      out.push_back(judged(name, v->last >= share.value * built, human(BitsPerSecond(v->last * 8)),
+                           Threshold{0, human(BitsPerSecond(built * 8)), share.source},
+                           "negotiated below its rate: reseat, check module and FEC mode"));
   }
 }
 
@@ -82,8 +94,11 @@ void link_downed(const Context& x, std::vector<Cell>& out) {
   for (fabric::DeviceId d : x.snapshot.of_kind(DeviceKind::kNic)) {
     std::string name = nic_entity(x, d);
     const Observation::Value* v = x.seen.value(metric::kIbDowned, name);
-    if (!v || v->count < 2) out.push_back(unknown(name, "fewer than two readings of link_downed", "observe longer; the total since boot decides nothing"));
-    else out.push_back(judged(name, v->last - v->first <= t.value, fmt::format("+{:.0f}", v->last - v->first), t, "the link went down while inspected: change cable or module"));
+    if (!v || v->count < 2)
+      out.push_back(unknown(name, "fewer than two readings of link_downed", "observe longer; the total since boot decides nothing"));
+    else
+      out.push_back(judged(name, v->last - v->first <= t.value, fmt::format("+{:.0f}", v->last - v->first), t,
+                           "the link went down while inspected: change cable or module"));
   }
 }
 
@@ -104,15 +119,21 @@ void both_ends(const Context& x, std::vector<Cell>& out) {
       if (!a || !b) continue;
       ++compared;
       // A switch may take larger frames than the NIC sends, never smaller ones.
-      bool nic_a = x.snapshot.device(x.snapshot.port(link.a).device).kind == DeviceKind::kNic, nic_b = x.snapshot.device(x.snapshot.port(link.b).device).kind == DeviceKind::kNic;
+      bool nic_a = x.snapshot.device(x.snapshot.port(link.a).device).kind == DeviceKind::kNic,
+           nic_b = x.snapshot.device(x.snapshot.port(link.b).device).kind == DeviceKind::kNic;
       if (key == telemetry::fact::kMtu && nic_a != nic_b) {
         double nic = std::strtod((nic_a ? a : b)->c_str(), nullptr), far = std::strtod((nic_a ? b : a)->c_str(), nullptr);
         if (nic > 0 && far >= nic) continue;
       }
-      if (*a != *b) differ += fmt::format("{}{}: {} at {}, {} at {}", differ.empty() ? "" : "; ", key, *a, x.snapshot.name(link.a), *b, x.snapshot.name(link.b));
+      if (*a != *b)
+        differ += fmt::format("{}{}: {} at {}, {} at {}", differ.empty() ? "" : "; ", key, *a, x.snapshot.name(link.a), *b,
+                              x.snapshot.name(link.b));
     }
-    if (compared == 0) out.push_back(unknown(name, "no MTU, ECN or PFC setting of both ends", "collect the configuration of NIC and switch"));
-    else out.push_back(judged(name, differ.empty(), differ.empty() ? fmt::format("{} settings agree", compared) : differ, kSame, "set both ends alike, then repeat the inspection"));
+    if (compared == 0)
+      out.push_back(unknown(name, "no MTU, ECN or PFC setting of both ends", "collect the configuration of NIC and switch"));
+    else
+      out.push_back(judged(name, differ.empty(), differ.empty() ? fmt::format("{} settings agree", compared) : differ, kSame,
+                           "set both ends alike, then repeat the inspection"));
   }
 }
 
@@ -121,7 +142,9 @@ void cabling(const Context& x, std::vector<Cell>& out) {
     std::string name = x.snapshot.name(p), want = x.snapshot.name(x.snapshot.peer(p));
     const std::string* seen = x.seen.fact(name, telemetry::fact::kNeighbor);
     if (!seen) out.push_back(unknown(name, "no neighbour seen", "enable LLDP or run a fabric discovery"));
-    else out.push_back(judged(name, *seen == want, *seen, Threshold{0, want, "site file"}, "cable in the wrong port, or the site file is wrong"));
+    else
+      out.push_back(
+          judged(name, *seen == want, *seen, Threshold{0, want, "site file"}, "cable in the wrong port, or the site file is wrong"));
   });
 }
 

@@ -27,7 +27,8 @@ inline Cell judged(std::string entity, bool good, std::string value, const Thres
 
 // One gauge per device of `kind`; `good(value)` decides.
 template <class Good>
-void each_device(const Context& x, fabric::DeviceKind kind, std::string_view metric, const Threshold& t, std::string_view unit, const std::string& remedy, std::vector<Cell>& out, Good good) {
+void each_device(const Context& x, fabric::DeviceKind kind, std::string_view metric, const Threshold& t, std::string_view unit,
+                 const std::string& remedy, std::vector<Cell>& out, Good good) {
   for (fabric::DeviceId d : x.snapshot.of_kind(kind)) {
     std::string name = x.snapshot.name(d);
     const Observation::Value* v = x.seen.value(metric, name);
@@ -37,7 +38,8 @@ void each_device(const Context& x, fabric::DeviceKind kind, std::string_view met
 }
 
 // A fact must be the same on all entities; the minority fails, a tie fails everybody.
-inline void same_everywhere(const Context& x, std::string_view key, const std::vector<std::string>& entities, const std::string& remedy, std::vector<Cell>& out) {
+inline void same_everywhere(const Context& x, std::string_view key, const std::vector<std::string>& entities, const std::string& remedy,
+                            std::vector<Cell>& out) {
   std::map<std::string, int> count;
   for (const std::string& e : entities)
     if (const std::string* v = x.seen.fact(e, key)) ++count[*v];

@@ -24,13 +24,13 @@ struct Search {
   const std::vector<workload::Group>& groups;
   std::vector<std::vector<const workload::Group*>> ends_at;  // by rank: groups whose last rank it is
   std::vector<DeviceId> candidates;
-  std::vector<int> kind;                                     // by candidate: equal = interchangeable
+  std::vector<int> kind;  // by candidate: equal = interchangeable
   std::vector<fabric::DomainId> hbd;
   std::vector<bool> used;
   std::vector<DeviceId> cards, best;
   double best_cost = 1e300;
   std::uint64_t branches = 0;
-  std::map<std::vector<DeviceId>, double> known[5];          // group costs by dimension and cards; stages cost alike or are keyed by rank
+  std::map<std::vector<DeviceId>, double> known[5];  // group costs by dimension and cards; stages cost alike or are keyed by rank
 
   double cost(const workload::Group& g) {
     std::vector<DeviceId> key;
@@ -77,19 +77,23 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
   Pool pool = free_cards(snapshot, occupied, request, false);
   if (auto no = impossible(snapshot, pool, request)) return *no;
   const workload::Strategy& s = request.job.strategy;
-  if (s.world() > kMostRanks) return Refusal{"size", fmt::format("exact search is for jobs of at most {} ranks, not {}; use --strategy topology", kMostRanks, s.world())};
+  if (s.world() > kMostRanks)
+    return Refusal{"size",
+                   fmt::format("exact search is for jobs of at most {} ranks, not {}; use --strategy topology", kMostRanks, s.world())};
   auto groups = workload::make_groups(s);
   if (!groups) return Refusal{"strategy", groups.error().text()};
   fabric::Routes routes(snapshot);
   Scorer scorer(routes, request.job);
   Search search{s, scorer, *groups, {}, {}, {}, {}, {}, {}, {}, 1e300, 0, {}};
   search.ends_at.resize(static_cast<std::size_t>(s.world()));
-  for (const workload::Group& g : *groups) search.ends_at[static_cast<std::size_t>(*std::max_element(g.ranks.begin(), g.ranks.end()))].push_back(&g);
+  for (const workload::Group& g : *groups)
+    search.ends_at[static_cast<std::size_t>(*std::max_element(g.ranks.begin(), g.ranks.end()))].push_back(&g);
   // The heuristic's answer bounds the search from above; only what is strictly better replaces it.
   Request easy = request;
   easy.strategy = "topology";
   Answer start = strategies().find("topology")->run(snapshot, occupied, easy);
-  if (const auto* p = std::get_if<workload::Placement>(&start)) search.best = p->cards, search.best_cost = scorer.comm(*groups, p->cards) * (1 - 1e-9);
+  if (const auto* p = std::get_if<workload::Placement>(&start))
+    search.best = p->cards, search.best_cost = scorer.comm(*groups, p->cards) * (1 - 1e-9);
   // Interchangeable: same node (or a NIC of its own each), links of equal rate to the same peers, on both networks.
   std::map<std::vector<std::uint64_t>, int> kinds;
   for (const FreeDomain& d : pool.domains)
@@ -106,7 +110,8 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
         auto add = [&](DeviceId x) {
           for (fabric::PortId p : snapshot.ports_of(x))
             if (fabric::LinkId l = snapshot.port(p).link; l.ok())
-              ways.push_back((std::uint64_t{snapshot.port(snapshot.peer(p)).device.v} << 32) ^ static_cast<std::uint64_t>(snapshot.effective_rate(l).value() / 1e6));
+              ways.push_back((std::uint64_t{snapshot.port(snapshot.peer(p)).device.v} << 32) ^
+                             static_cast<std::uint64_t>(snapshot.effective_rate(l).value() / 1e6));
         };
         add(c);
         if (own) add(nics[n.index[k]]);
@@ -119,7 +124,8 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
       }
   search.used.assign(search.candidates.size(), false);
   search.cards.resize(static_cast<std::size_t>(s.world()));
-  if (!search.down(0, {})) return Refusal{"size", fmt::format("exact search gave up after {} branches; use --strategy topology", kMostBranches)};
+  if (!search.down(0, {}))
+    return Refusal{"size", fmt::format("exact search gave up after {} branches; use --strategy topology", kMostBranches)};
   return finish(snapshot, pool, request, scorer, search.best, *groups);
 }
 

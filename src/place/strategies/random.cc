@@ -7,7 +7,8 @@ namespace {
 
 template <class T>
 void shuffle(std::vector<T>& v, Random& random) {
-  for (std::size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(i) - 1))]);
+  for (std::size_t i = v.size(); i > 1; --i)
+    std::swap(v[i - 1], v[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(i) - 1))]);
 }
 
 Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Request& request) {
@@ -22,7 +23,8 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
     for (const FreeNode& n : d.nodes) all.insert(all.end(), n.cards.begin(), n.cards.end());
     shuffle(all, random);
     auto t = static_cast<std::size_t>(s.tp);
-    for (std::size_t i = 0; i + t <= all.size(); i += t) slots.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i + t));
+    for (std::size_t i = 0; i + t <= all.size(); i += t)
+      slots.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i + t));
   }
   shuffle(slots, random);
   std::vector<fabric::DeviceId> cards;

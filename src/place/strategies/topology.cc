@@ -36,14 +36,19 @@ std::vector<Domain> ordered(const Pool& pool, int tp, std::size_t need, int rese
   for (const Domain& d : out) region[d.region] += d.slots.size();
   auto key = [&](const Domain& d) {
     // Fits: least left over first. Does not fit: largest first.
-    auto rank = [&](std::size_t room) { return room >= need ? std::pair<int, std::size_t>{0, room - need} : std::pair<int, std::size_t>{1, std::numeric_limits<std::size_t>::max() - room}; };
+    auto rank = [&](std::size_t room) {
+      return room >= need ? std::pair<int, std::size_t>{0, room - need}
+                          : std::pair<int, std::size_t>{1, std::numeric_limits<std::size_t>::max() - room};
+    };
     auto own = rank(d.slots.size());
     return own.first == 0 ? std::pair{own, own} : std::pair{std::pair<int, std::size_t>{1, 0}, rank(region[d.region])};
   };
   std::vector<std::pair<std::pair<std::pair<int, std::size_t>, std::pair<int, std::size_t>>, std::size_t>> order;
   for (std::size_t i = 0; i < out.size(); ++i) order.emplace_back(key(out[i]), i);
   // Equal keys: by region, then by id.
-  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : out[a.second].region < out[b.second].region; });
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : out[a.second].region < out[b.second].region;
+  });
   std::vector<Domain> sorted;
   for (const auto& [k, i] : order) sorted.push_back(std::move(out[i]));
   return sorted;
@@ -116,7 +121,8 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
       }
       // A weak card must earn its place: better by more than one part in a thousand.
       double margin = found ? 1e-9 : 0;
-      if (!found || std::get<workload::Placement>(answer).score < std::get<workload::Placement>(best).score * (1 - margin)) best = std::move(answer), found = true;
+      if (!found || std::get<workload::Placement>(answer).score < std::get<workload::Placement>(best).score * (1 - margin))
+        best = std::move(answer), found = true;
     };
     consider(in_a_row(domains, s, false));
     consider(in_a_row(domains, s, true));

@@ -20,10 +20,12 @@ class Memory : public Store {
   Result<std::vector<JournalEntry>> read(std::int64_t after, std::size_t limit) override {
     std::lock_guard lock(mutex_);
     std::vector<JournalEntry> out;
-    for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0)); i < entries_.size() && out.size() < limit; ++i) out.push_back(entries_[i]);
+    for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0)); i < entries_.size() && out.size() < limit; ++i)
+      out.push_back(entries_[i]);
     return out;
   }
-  Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to, std::size_t limit) override {
+  Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to,
+                                          std::size_t limit) override {
     std::lock_guard lock(mutex_);
     std::vector<JournalEntry> out;
     for (auto e = entries_.rbegin(); e != entries_.rend() && out.size() < limit; ++e)
@@ -41,7 +43,8 @@ class Memory : public Store {
     if (auto at = samples_.find({metric, entity}); at != samples_.end())
       for (const StoredSample& s : at->second)
         if (s.at >= from && s.at <= to) out.push_back(s);
-    std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) { return std::tie(x.at, x.labels) < std::tie(y.at, y.labels); });
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& x, const auto& y) { return std::tie(x.at, x.labels) < std::tie(y.at, y.labels); });
     return out;
   }
   Status put(const std::string& key, const Json& value) override {

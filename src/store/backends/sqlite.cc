@@ -1,6 +1,6 @@
 // SQLite, one file. The journal is durable when append() returns (WAL, synchronous=FULL).
-#include <nlohmann/json.hpp>
 #include <sqlite3.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -33,41 +33,53 @@ class Sqlite : public Store {
 
   std::unexpected<Error> error(const char* what) const {
     int code = db_ ? sqlite3_errcode(db_) & 0xff : SQLITE_CANTOPEN;
-    ErrorKind kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ErrorKind::kCorrupt : code == SQLITE_READONLY || code == SQLITE_PERM || code == SQLITE_AUTH ? ErrorKind::kDenied : ErrorKind::kUnavailable;
-    std::string remedy = kind == ErrorKind::kCorrupt ? "; the file is no usable journal: move it away and keep it, or name another with --store" : code == SQLITE_FULL ? "; the disk is full" : "";
+    ErrorKind kind = code == SQLITE_CORRUPT || code == SQLITE_NOTADB                         ? ErrorKind::kCorrupt
+                     : code == SQLITE_READONLY || code == SQLITE_PERM || code == SQLITE_AUTH ? ErrorKind::kDenied
+                                                                                             : ErrorKind::kUnavailable;
+    std::string remedy = kind == ErrorKind::kCorrupt
+                             ? "; the file is no usable journal: move it away and keep it, or name another with --store"
+                         : code == SQLITE_FULL ? "; the disk is full"
+                                               : "";
     return fail(kind, std::string(what) + ": " + (db_ ? sqlite3_errmsg(db_) : "cannot open") + remedy, path_);
   }
 
   Status open() {
-    if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) return error("cannot open the store");
+    if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK)
+      return error("cannot open the store");
     sqlite3_busy_timeout(db_, 5000);
     // Looked at before anything is written: another program's database stays as it is.
     WEFT_ASSIGN(std::int64_t tables, number("SELECT count(*) FROM sqlite_master"));
     WEFT_ASSIGN(std::int64_t owner, number("PRAGMA application_id"));
     WEFT_ASSIGN(std::int64_t found, number("PRAGMA user_version"));
-    if (tables > 0 && owner != kApplication) return fail(ErrorKind::kConflict, "the file is another program's SQLite database; name another with --store", path_);
+    if (tables > 0 && owner != kApplication)
+      return fail(ErrorKind::kConflict, "the file is another program's SQLite database; name another with --store", path_);
     if (found > kSchema) return fail(ErrorKind::kConflict, "the store was written by a newer weft; use that one, or another file", path_);
     const std::string stamp = "PRAGMA application_id=" + std::to_string(kApplication) + "; PRAGMA user_version=" + std::to_string(kSchema);
     // One transaction: a kill leaves an empty file or a whole store.
     const std::string tables_sql =
         "BEGIN IMMEDIATE;"
-        "CREATE TABLE IF NOT EXISTS journal(sequence INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER, kind TEXT, subject TEXT, entity TEXT, who TEXT, why TEXT, before TEXT, after TEXT);"
+        "CREATE TABLE IF NOT EXISTS journal(sequence INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER, kind TEXT, subject TEXT, entity TEXT, "
+        "who TEXT, why TEXT, before TEXT, after TEXT);"
         "CREATE TABLE IF NOT EXISTS samples(metric TEXT, entity TEXT, labels TEXT, at INTEGER, value REAL);"
         "CREATE INDEX IF NOT EXISTS samples_by ON samples(metric, entity, at);"
         "CREATE TABLE IF NOT EXISTS documents(key TEXT PRIMARY KEY, value TEXT);" +
         stamp + ";COMMIT";
-    for (const std::string& sql : {std::string("PRAGMA journal_mode=WAL"), std::string("PRAGMA synchronous=FULL"), tables > 0 ? std::string() : tables_sql})
+    for (const std::string& sql :
+         {std::string("PRAGMA journal_mode=WAL"), std::string("PRAGMA synchronous=FULL"), tables > 0 ? std::string() : tables_sql})
       if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error("cannot prepare the store");
     struct {
       const char* sql;
       sqlite3_stmt** into;
-    } statements[] = {{"INSERT INTO journal(at,kind,subject,entity,who,why,before,after) VALUES(?,?,?,?,?,?,?,?)", &append_},
-                      {"SELECT sequence,at,kind,subject,entity,who,why,before,after FROM journal WHERE sequence>? ORDER BY sequence LIMIT ?", &read_},
-                      {"SELECT sequence,at,kind,subject,entity,who,why,before,after FROM journal WHERE instr(entity,?1)>0 AND (?2='' OR who=?2) AND at>=?3 AND at<=?4 ORDER BY sequence DESC LIMIT ?5", &audit_},
-                      {"INSERT INTO samples VALUES(?,?,?,?,?)", &put_sample_},
-                      {"SELECT metric,entity,labels,at,value FROM samples WHERE metric=? AND entity=? AND at>=? AND at<=? ORDER BY at,labels", &samples_},
-                      {"INSERT INTO documents VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=?2", &put_},
-                      {"SELECT value FROM documents WHERE key=?", &get_}};
+    } statements[] = {
+        {"INSERT INTO journal(at,kind,subject,entity,who,why,before,after) VALUES(?,?,?,?,?,?,?,?)", &append_},
+        {"SELECT sequence,at,kind,subject,entity,who,why,before,after FROM journal WHERE sequence>? ORDER BY sequence LIMIT ?", &read_},
+        {"SELECT sequence,at,kind,subject,entity,who,why,before,after FROM journal WHERE instr(entity,?1)>0 AND (?2='' OR who=?2) AND "
+         "at>=?3 AND at<=?4 ORDER BY sequence DESC LIMIT ?5",
+         &audit_},
+        {"INSERT INTO samples VALUES(?,?,?,?,?)", &put_sample_},
+        {"SELECT metric,entity,labels,at,value FROM samples WHERE metric=? AND entity=? AND at>=? AND at<=? ORDER BY at,labels", &samples_},
+        {"INSERT INTO documents VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=?2", &put_},
+        {"SELECT value FROM documents WHERE key=?", &get_}};
     for (auto& s : statements)
       if (sqlite3_prepare_v2(db_, s.sql, -1, s.into, nullptr) != SQLITE_OK) return error("cannot prepare the store");
     return {};
@@ -89,7 +101,8 @@ class Sqlite : public Store {
     sqlite3_bind_int64(read_, 2, static_cast<sqlite3_int64>(std::min<std::size_t>(limit, INT64_MAX)));
     return entries(read_);
   }
-  Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to, std::size_t limit) override {
+  Result<std::vector<JournalEntry>> audit(const std::string& entity, const std::string& who, Instant from, Instant to,
+                                          std::size_t limit) override {
     std::lock_guard lock(mutex_);
     Reset done(audit_);
     bind(audit_, 1, entity), bind(audit_, 2, who);
@@ -124,7 +137,8 @@ class Sqlite : public Store {
     std::vector<StoredSample> out;
     int rc;
     while ((rc = sqlite3_step(samples_)) == SQLITE_ROW)
-      out.push_back({column(samples_, 0), column(samples_, 1), column(samples_, 2), Instant(sqlite3_column_int64(samples_, 3)), sqlite3_column_double(samples_, 4)});
+      out.push_back({column(samples_, 0), column(samples_, 1), column(samples_, 2), Instant(sqlite3_column_int64(samples_, 3)),
+                     sqlite3_column_double(samples_, 4)});
     if (rc != SQLITE_DONE) return error("cannot read samples");
     return out;
   }
@@ -150,13 +164,16 @@ class Sqlite : public Store {
   Result<std::int64_t> number(const char* sql) {
     sqlite3_stmt* statement = nullptr;
     std::optional<std::int64_t> value;
-    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) value = sqlite3_column_int64(statement, 0);
+    if (sqlite3_prepare_v2(db_, sql, -1, &statement, nullptr) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+      value = sqlite3_column_int64(statement, 0);
     auto failed = error("cannot open the store");
     sqlite3_finalize(statement);
     if (!value) return failed;
     return *value;
   }
-  static void bind(sqlite3_stmt* s, int i, const std::string& text) { sqlite3_bind_text(s, i, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT); }
+  static void bind(sqlite3_stmt* s, int i, const std::string& text) {
+    sqlite3_bind_text(s, i, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
   static std::string column(sqlite3_stmt* s, int i) {
     const auto* text = sqlite3_column_text(s, i);
     return text ? std::string(reinterpret_cast<const char*>(text), static_cast<std::size_t>(sqlite3_column_bytes(s, i))) : std::string();
@@ -181,7 +198,8 @@ class Sqlite : public Store {
   std::string path_;
   std::mutex mutex_;
   sqlite3* db_ = nullptr;
-  sqlite3_stmt *append_ = nullptr, *read_ = nullptr, *audit_ = nullptr, *put_sample_ = nullptr, *samples_ = nullptr, *put_ = nullptr, *get_ = nullptr;
+  sqlite3_stmt *append_ = nullptr, *read_ = nullptr, *audit_ = nullptr, *put_sample_ = nullptr, *samples_ = nullptr, *put_ = nullptr,
+               *get_ = nullptr;
 };
 
 Result<std::unique_ptr<Store>> open(const std::string& where) {

@@ -41,7 +41,9 @@ std::optional<Instant> iso_time(std::string_view s) {
     return true;
   };
   int y, mo, d, h, mi, se;
-  if (s.size() < 20 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || !digits(0, 4, y) || !digits(5, 2, mo) || !digits(8, 2, d) || !digits(11, 2, h) || !digits(14, 2, mi) || !digits(17, 2, se)) return std::nullopt;
+  if (s.size() < 20 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || !digits(0, 4, y) ||
+      !digits(5, 2, mo) || !digits(8, 2, d) || !digits(11, 2, h) || !digits(14, 2, mi) || !digits(17, 2, se))
+    return std::nullopt;
   if (mo < 1 || mo > 12 || d < 1 || d > 31 || h > 23 || mi > 59 || se > 60 || y < 1970 || y > 2200) return std::nullopt;
   std::int64_t ns = 0;
   std::size_t i = 19;
@@ -59,7 +61,8 @@ std::optional<Instant> iso_time(std::string_view s) {
 
 }  // namespace
 
-Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series, Batch& into) {
+Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series,
+                                    Batch& into) {
   FileSummary out;
   auto each = [&](const PromSample& s) {
     LabelMap::Target target = labels.map(s);
@@ -76,7 +79,8 @@ Result<FileSummary> read_prometheus(std::string_view text, std::string_view name
   return out;
 }
 
-Result<FileSource> FileSource::open(const std::vector<std::string>& paths, const LabelMap& labels, SeriesTable& series, const FileOptions& options) {
+Result<FileSource> FileSource::open(const std::vector<std::string>& paths, const LabelMap& labels, SeriesTable& series,
+                                    const FileOptions& options) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -95,10 +99,13 @@ Result<FileSource> FileSource::open(const std::vector<std::string>& paths, const
   Batch batch;
   for (std::size_t i = 0; i < files.size(); ++i) {
     WEFT_ASSIGN(std::string text, read_file(files[i]));
-    Instant at = time_in_name(fs::path(files[i]).filename().string()).value_or(options.start + options.every * static_cast<std::int64_t>(i));
+    Instant at =
+        time_in_name(fs::path(files[i]).filename().string()).value_or(options.start + options.every * static_cast<std::int64_t>(i));
     WEFT_ASSIGN(FileSummary one, read_prometheus(text, files[i], at, labels, series, batch));
-    if (one.samples == 0) return fail(ErrorKind::kInvalid, "holds no sample; give the output of an exporter (curl HOST:PORT/metrics)", files[i]);
-    out.summary_.files += 1, out.summary_.samples += one.samples, out.summary_.unmapped += one.unmapped, out.summary_.bad_lines += one.bad_lines;
+    if (one.samples == 0)
+      return fail(ErrorKind::kInvalid, "holds no sample; give the output of an exporter (curl HOST:PORT/metrics)", files[i]);
+    out.summary_.files += 1, out.summary_.samples += one.samples, out.summary_.unmapped += one.unmapped,
+        out.summary_.bad_lines += one.bad_lines;
     if (out.summary_.first_bad.empty()) out.summary_.first_bad = one.first_bad;
     if (out.summary_.first_unmapped.empty()) out.summary_.first_unmapped = one.first_unmapped;
   }
@@ -139,7 +146,8 @@ Status read_events(std::string_view text, std::string_view name, Batch& into) {
       into.facts.push_back({at, word("entity"), word("key"), word("value"), std::string(name)});
       continue;
     }
-    if (word("kind").empty()) return fail(ErrorKind::kInvalid, "an event needs \"kind\" (\"xid\", \"link_down\" …), a fact \"key\" and \"value\"", place);
+    if (word("kind").empty())
+      return fail(ErrorKind::kInvalid, "an event needs \"kind\" (\"xid\", \"link_down\" …), a fact \"key\" and \"value\"", place);
     Event e{at, word("entity"), word("kind"), word("code"), Severity::kWarning, word("text"), std::string(name)};
     if (j.contains("code") && j["code"].is_number_integer()) e.code = std::to_string(j["code"].get<std::int64_t>());
     std::string severity = word("severity");

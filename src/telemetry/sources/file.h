@@ -23,12 +23,14 @@ struct FileSummary {
 };
 
 // Adds one exposition to `into`. `at`: time of samples without one.
-Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series, Batch& into);
+Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series,
+                                    Batch& into);
 
 class FileSource : public Source {
  public:
   // Errors: a path that does not exist, a directory without files, a file that is no such text. Reads everything at once.
-  static Result<FileSource> open(const std::vector<std::string>& paths, const LabelMap& labels, SeriesTable& series, const FileOptions& options = {});
+  static Result<FileSource> open(const std::vector<std::string>& paths, const LabelMap& labels, SeriesTable& series,
+                                 const FileOptions& options = {});
   Status poll(Instant until, Batch& into) override;
   std::string name() const override { return "file"; }
   const FileSummary& summary() const { return summary_; }

@@ -22,7 +22,10 @@ std::optional<std::size_t> trailing_number(std::string_view s) {
 }
 
 // Labels that tell series of one part apart; the rest names the part or is decoration.
-bool kept(std::string_view key) { return key == "dim" || key == "group" || key == "rank" || key == "lane" || key == "sensor" || key == "name" || key == "fan" || key == "psu"; }
+bool kept(std::string_view key) {
+  return key == "dim" || key == "group" || key == "rank" || key == "lane" || key == "sensor" || key == "name" || key == "fan" ||
+         key == "psu";
+}
 
 }  // namespace
 

@@ -104,7 +104,8 @@ Instant prometheus_time(double t) {
 
 Result<PromSummary> parse_prometheus(std::string_view text, std::string_view name, const std::function<void(const PromSample&)>& each) {
   if (std::size_t bad = invalid_text_at(text); bad != std::string_view::npos)
-    return fail(ErrorKind::kInvalid, fmt::format("byte {} is not text; give the output of an exporter (curl HOST:PORT/metrics)", bad), std::string(name));
+    return fail(ErrorKind::kInvalid, fmt::format("byte {} is not text; give the output of an exporter (curl HOST:PORT/metrics)", bad),
+                std::string(name));
   PromSummary summary;
   std::map<std::string, bool, std::less<>> counters;
   PromSample sample;
@@ -130,7 +131,11 @@ Result<PromSummary> parse_prometheus(std::string_view text, std::string_view nam
     ++summary.samples;
     each(sample);
   }
-  if (summary.bad_lines > summary.samples) return fail(ErrorKind::kInvalid, fmt::format("is not Prometheus text: {} of {} lines cannot be read, the first: {}", summary.bad_lines, summary.bad_lines + summary.samples, summary.first_bad), std::string(name));
+  if (summary.bad_lines > summary.samples)
+    return fail(ErrorKind::kInvalid,
+                fmt::format("is not Prometheus text: {} of {} lines cannot be read, the first: {}", summary.bad_lines,
+                            summary.bad_lines + summary.samples, summary.first_bad),
+                std::string(name));
   return summary;
 }
 

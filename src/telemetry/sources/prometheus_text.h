@@ -18,14 +18,14 @@ struct PromSample {
   std::string_view name;
   std::vector<std::pair<std::string_view, std::string>> labels;  // as written, values unescaped
   double value = 0;
-  std::optional<Instant> at;                                     // none: the time of the scrape
-  bool counter = false;                                          // by TYPE, or by a name ending in _total
+  std::optional<Instant> at;  // none: the time of the scrape
+  bool counter = false;       // by TYPE, or by a name ending in _total
 };
 
 struct PromSummary {
   std::size_t samples = 0;
   std::size_t bad_lines = 0;
-  std::string first_bad;   // "file:12: …"
+  std::string first_bad;  // "file:12: …"
 };
 
 // Calls `each` per sample, in order. Single bad lines are counted and skipped; text that is mostly no such format, or not text at all,

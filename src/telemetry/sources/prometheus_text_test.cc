@@ -21,7 +21,9 @@ std::vector<PromSample> read(std::string_view text, PromSummary* summary = nullp
 }
 
 TEST(PrometheusText, LabelsEscapesAndNumbers) {
-  auto s = read("# TYPE m counter\nm{a=\"x\\\"y\\\\z\\n\",b=\"\",} 1e3\nplain NaN\nup{instance=\"h:9100\"} +Inf 1700000000123\n  spaced { k = \"v\" }   -4.5  \n");
+  auto s = read(
+      "# TYPE m counter\nm{a=\"x\\\"y\\\\z\\n\",b=\"\",} 1e3\nplain NaN\nup{instance=\"h:9100\"} +Inf 1700000000123\n  spaced { k = \"v\" "
+      "}   -4.5  \n");
   ASSERT_EQ(s.size(), 4u);
   EXPECT_EQ(s[0].labels[0].second, "x\"y\\z\n");
   EXPECT_TRUE(s[0].counter);
@@ -56,7 +58,11 @@ TEST(PrometheusText, BadLinesAreCountedBadFilesRefused) {
   auto html = parse_prometheus("<html>\n<body>no</body>\n", "x.html", none);
   ASSERT_FALSE(html.has_value());
   EXPECT_NE(html.error().text().find("x.html: is not Prometheus text"), std::string::npos) << html.error().text();
-  EXPECT_FALSE(parse_prometheus(std::string_view("\x7f""ELF\0\0", 6), "bin", none).has_value());
+  EXPECT_FALSE(parse_prometheus(std::string_view("\x7f"
+                                                 "ELF\0\0",
+                                                 6),
+                                "bin", none)
+                   .has_value());
   EXPECT_TRUE(parse_prometheus("", "empty", none).has_value());
 }
 
@@ -87,7 +93,9 @@ TEST(ReadPrometheus, CountersKeepTheirKindAndCeilings) {
   LabelMap labels;
   Batch batch;
   // Shaped like a node_exporter page: port_transmit_wait stands at its 32-bit ceiling.
-  std::string page = "# TYPE node_infiniband_port_transmit_wait_total counter\nnode_infiniband_port_transmit_wait_total{device=\"mlx4_0\",port=\"1\"} 4.294967295e+09\n";
+  std::string page =
+      "# TYPE node_infiniband_port_transmit_wait_total counter\nnode_infiniband_port_transmit_wait_total{device=\"mlx4_0\",port=\"1\"} "
+      "4.294967295e+09\n";
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(read_prometheus(page, "p", Instant() + seconds(1e9 + i), labels, table, batch).has_value());
   Windows windows(table);
   windows.append(batch.samples);
@@ -100,7 +108,11 @@ TEST(ReadPrometheus, CountersKeepTheirKindAndCeilings) {
 
 TEST(ReadEvents, LinesOfJson) {
   Batch b;
-  ASSERT_TRUE(read_events("{\"at\":\"2026-01-01T00:00:05Z\",\"entity\":\"sn1/node1/card0\",\"kind\":\"xid\",\"code\":79}\n{\"at\":1767225600,\"entity\":\"leaf1:2\",\"key\":\"mtu\",\"value\":\"1500\"}\n", "log", b).has_value());
+  ASSERT_TRUE(
+      read_events("{\"at\":\"2026-01-01T00:00:05Z\",\"entity\":\"sn1/node1/"
+                  "card0\",\"kind\":\"xid\",\"code\":79}\n{\"at\":1767225600,\"entity\":\"leaf1:2\",\"key\":\"mtu\",\"value\":\"1500\"}\n",
+                  "log", b)
+          .has_value());
   EXPECT_EQ(b.events[0].at.ns(), 1767225605000000000);
   EXPECT_EQ(b.events[0].code, "79");
   EXPECT_EQ(b.facts[0].value, "1500");

@@ -42,7 +42,15 @@ void plate(State& s, Active& a) {
   c.knobs.heat = 1 + (factor - 1) * std::min(1.0, a.age / s.parameters->get("cold_plate_blocked.ramp_s"));
   a.showing = a.showing || hotter_c(s, c) > 4;
 }
-WEFT_REGISTER(faults(), {"cold_plate_blocked", "blocked or trapped-air cold plate of one card", Sits::kCard, Shows::kExporter, {"work_order"}, plate, nullptr, nullptr, liquid});
+WEFT_REGISTER(faults(), {"cold_plate_blocked",
+                         "blocked or trapped-air cold plate of one card",
+                         Sits::kCard,
+                         Shows::kExporter,
+                         {"work_order"},
+                         plate,
+                         nullptr,
+                         nullptr,
+                         liquid});
 
 // BLOOM: over three steps the job lost 5.6 %, no flag, no error, temperature normal. It does not heal by itself (ByteRobust survey).
 void silent(State& s, Active& a) {
@@ -58,7 +66,9 @@ void cap(State& s, Active& a) {
   c.knobs.limit = std::max(c.idle_w * 2, c.max_w * (1 - std::min(0.6, s.parameters->get("power_cap_wrong.depth") * a.magnitude)));
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"power_cap_wrong", "power limit left too low", Sits::kCard, Shows::kExporter, {"config_apply", "card_reset", "work_order"}, cap});
+WEFT_REGISTER(
+    faults(),
+    {"power_cap_wrong", "power limit left too low", Sits::kCard, Shows::kExporter, {"config_apply", "card_reset", "work_order"}, cap});
 
 // Slot trains at x8: host copies at half speed, its rank late; NIC and errors quiet, some replays before (Mycroft: always finishes last).
 void pcie(State& s, Active& a) {

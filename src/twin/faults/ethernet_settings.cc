@@ -26,7 +26,8 @@ void ecn(State& s, Active& a) {
   for (int q : n.ports) {
     const Port& port = s.ports[static_cast<std::size_t>(q)];
     Port& peer = s.ports[s.built.peer(port.id).v];
-    peer.knobs.ecn = s.parameters->get("ecn_one_end.marks_per_s") * a.magnitude, peer.knobs.pfc_rx = 120 * a.magnitude, peer.knobs.pfc_tx = 150 * a.magnitude, peer.knobs.queue = 1e6;
+    peer.knobs.ecn = s.parameters->get("ecn_one_end.marks_per_s") * a.magnitude, peer.knobs.pfc_rx = 120 * a.magnitude,
+    peer.knobs.pfc_tx = 150 * a.magnitude, peer.knobs.queue = 1e6;
     s.links[s.built.port(port.id).link.v].rate = std::max(0.4, 1 - s.parameters->get("ecn_one_end.rate_loss") * a.magnitude);
   }
   a.showing = true;
@@ -63,7 +64,8 @@ void mtu(State& s, Active& a) {
   a.showing = true;
 }
 void mtu_end(State& s, Active& a) { restore(s, a, fact::kMtu); }
-WEFT_REGISTER(faults(), {"mtu_black_hole", "MTU smaller at one end: large messages vanish", Sits::kNic, Shows::kHost, {}, mtu, mtu_begin, mtu_end});
+WEFT_REGISTER(faults(),
+              {"mtu_black_hole", "MTU smaller at one end: large messages vanish", Sits::kNic, Shows::kHost, {}, mtu, mtu_begin, mtu_end});
 
 }  // namespace
 }  // namespace weft::twin

@@ -15,7 +15,9 @@ void crash(State& s, Active& a) {
   node_of(s, a).knobs.down = true;
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"node_crash", "node goes down", Sits::kNode, Shows::kHost, {"node_reboot", "work_order"}, crash, nullptr, nullptr, has_cards});
+WEFT_REGISTER(
+    faults(),
+    {"node_crash", "node goes down", Sits::kNode, Shows::kHost, {"node_reboot", "work_order"}, crash, nullptr, nullptr, has_cards});
 
 // Host clock 0.8 to 2 GHz instead of 3 and more; all ranks of the node a little late, every step; GPU clocks and network normal.
 void governor_begin(State& s, Active& a) { s.set_fact(a.target.name, fact::kGovernor, "powersave"); }
@@ -30,7 +32,15 @@ void governor(State& s, Active& a) {
   a.showing = true;
 }
 void governor_end(State& s, Active& a) { s.set_fact(a.target.name, fact::kGovernor, s.baseline(a.target.name, fact::kGovernor)); }
-WEFT_REGISTER(faults(), {"cpu_governor", "CPU governor of a node left at powersave", Sits::kNode, Shows::kHost, {}, governor, governor_begin, governor_end, has_cards});
+WEFT_REGISTER(faults(), {"cpu_governor",
+                         "CPU governor of a node left at powersave",
+                         Sits::kNode,
+                         Shows::kHost,
+                         {},
+                         governor,
+                         governor_begin,
+                         governor_end,
+                         has_cards});
 
 // After a partial rollout: the odd node takes a slower path, the library chooses another algorithm for the groups through it.
 void driver_begin(State& s, Active& a) {
@@ -52,7 +62,9 @@ void driver_end(State& s, Active& a) {
   for (const std::string& job : s.job_names)
     if (!s.fact(job, fact::kAlgorithm).empty()) s.set_fact(job, fact::kAlgorithm, "auto");
 }
-WEFT_REGISTER(faults(), {"driver_mismatch", "driver or library of a node differs", Sits::kNode, Shows::kHost, {}, driver, driver_begin, driver_end, has_cards});
+WEFT_REGISTER(
+    faults(),
+    {"driver_mismatch", "driver or library of a node differs", Sits::kNode, Shows::kHost, {}, driver, driver_begin, driver_end, has_cards});
 
 // Memory in use that no job owns, activity beside the job's; all ranks of the node late (Mycroft injects exactly this).
 void stray(State& s, Active& a) {
@@ -62,7 +74,15 @@ void stray(State& s, Active& a) {
   n.knobs.cpu_busy = 0.06;
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"stray_process", "foreign process on a node's cards", Sits::kNode, Shows::kExporter, {"service_restart", "config_apply", "node_reboot", "work_order"}, stray, nullptr, nullptr, has_cards});
+WEFT_REGISTER(faults(), {"stray_process",
+                         "foreign process on a node's cards",
+                         Sits::kNode,
+                         Shows::kExporter,
+                         {"service_restart", "config_apply", "node_reboot", "work_order"},
+                         stray,
+                         nullptr,
+                         nullptr,
+                         has_cards});
 
 }  // namespace
 }  // namespace weft::twin

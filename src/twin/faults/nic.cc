@@ -10,14 +10,18 @@ namespace {
 Nic& nic_of(State& s, const Active& a) { return s.nics[static_cast<std::size_t>(s.index_of(a.target.device))]; }
 template <class F>
 void each_port(State& s, const Nic& n, F f) {
-  for (int q : n.ports) f(s.ports[static_cast<std::size_t>(q)], s.ports[s.built.peer(s.ports[static_cast<std::size_t>(q)].id).v], s.built.port(s.ports[static_cast<std::size_t>(q)].id).link);
+  for (int q : n.ports)
+    f(s.ports[static_cast<std::size_t>(q)], s.ports[s.built.peer(s.ports[static_cast<std::size_t>(q)].id).v],
+      s.built.port(s.ports[static_cast<std::size_t>(q)].id).link);
 }
 
 void gone(State& s, Active& a) {
   nic_of(s, a).knobs.gone = true;
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"nic_failed", "NIC firmware crash: device gone, port down", Sits::kNic, Shows::kAtOnce, {"node_reboot", "work_order"}, gone});
+WEFT_REGISTER(
+    faults(),
+    {"nic_failed", "NIC firmware crash: device gone, port down", Sits::kNic, Shows::kAtOnce, {"node_reboot", "work_order"}, gone});
 
 // "RDMA over Commodity Ethernet at Scale": the NIC sends pause without end; its port receives PFC; pause spreads to the ports that feed it.
 void storm(State& s, Active& a) {
@@ -57,7 +61,9 @@ void slow(State& s, Active& a) {
   });
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"slow_receiver", "host path behind a NIC slower than the wire", Sits::kNic, Shows::kHost, {"node_reboot", "work_order"}, slow});
+WEFT_REGISTER(
+    faults(),
+    {"slow_receiver", "host path behind a NIC slower than the wire", Sits::kNic, Shows::kHost, {"node_reboot", "work_order"}, slow});
 
 }  // namespace
 }  // namespace weft::twin

@@ -20,8 +20,12 @@ void psu(State& s, Active& a) {
   for (int c : n.cards) s.cards[static_cast<std::size_t>(c)].knobs.brake = true;
   a.showing = true;
 }
-void psu_begin(State& s, Active& a) { s.log(a.target.name, telemetry::event::kPsu, "", telemetry::Severity::kError, "power supply 2: AC lost, redundancy lost"); }
-WEFT_REGISTER(faults(), {"psu_failed", "power supply lost, power brake", Sits::kNode, Shows::kAtOnce, {"work_order"}, psu, psu_begin, nullptr, has_supplies});
+void psu_begin(State& s, Active& a) {
+  s.log(a.target.name, telemetry::event::kPsu, "", telemetry::Severity::kError, "power supply 2: AC lost, redundancy lost");
+}
+WEFT_REGISTER(
+    faults(),
+    {"psu_failed", "power supply lost, power brake", Sits::kNode, Shows::kAtOnce, {"work_order"}, psu, psu_begin, nullptr, has_supplies});
 
 // Input power flat at the cap, all cards of the rack slower alike: no rank stands out within it.
 void cap(State& s, Active& a) {
@@ -34,7 +38,15 @@ void cap(State& s, Active& a) {
   r.knobs.cap_w = full * std::max(0.3, 1 - s.parameters->get("rack_power_cap.depth") * a.magnitude);
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"rack_power_cap", "rack power is capped", Sits::kRack, Shows::kExporter, {"work_order", "config_apply"}, cap, nullptr, nullptr, has_nodes});
+WEFT_REGISTER(faults(), {"rack_power_cap",
+                         "rack power is capped",
+                         Sits::kRack,
+                         Shows::kExporter,
+                         {"work_order", "config_apply"},
+                         cap,
+                         nullptr,
+                         nullptr,
+                         has_nodes});
 
 }  // namespace
 }  // namespace weft::twin

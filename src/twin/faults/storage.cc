@@ -15,7 +15,9 @@ void loading(State& s, Active& a) {
   st.knobs.latency = st.knobs.read * 1.5;
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"slow_data_loading", "data loading slow", Sits::kStorage, Shows::kStep, {"work_order"}, loading, nullptr, nullptr, nullptr, false});
+WEFT_REGISTER(
+    faults(),
+    {"slow_data_loading", "data loading slow", Sits::kStorage, Shows::kStep, {"work_order"}, loading, nullptr, nullptr, nullptr, false});
 
 // All clients write together: saves take 5 to 10 times longer, iowait up in that window, quiet between (strict period).
 void saves(State& s, Active& a) {
@@ -25,7 +27,16 @@ void saves(State& s, Active& a) {
   for (JobKnobs& j : s.jobs) j.aligned_checkpoints = true;
   a.showing = a.showing || st.write_rate > 1e9;  // nothing to see before somebody saves
 }
-WEFT_REGISTER(faults(), {"checkpoint_storm", "checkpoints of several jobs written together", Sits::kStorage, Shows::kStep, {"work_order"}, saves, nullptr, nullptr, nullptr, false});
+WEFT_REGISTER(faults(), {"checkpoint_storm",
+                         "checkpoints of several jobs written together",
+                         Sits::kStorage,
+                         Shows::kStep,
+                         {"work_order"},
+                         saves,
+                         nullptr,
+                         nullptr,
+                         nullptr,
+                         false});
 
 }  // namespace
 }  // namespace weft::twin

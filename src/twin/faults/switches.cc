@@ -15,7 +15,8 @@ bool ethernet_switch(const State& s, const Target& t) {
 std::vector<fabric::LinkId> uplinks(const State& s, fabric::DeviceId d) {
   std::vector<fabric::LinkId> out;
   for (fabric::LinkId l : s.network_links(d))
-    if (s.built.device(s.built.port(s.built.other_end(l, d)).device).kind == fabric::DeviceKind::kSwitch && !s.built.link(l).spare) out.push_back(l);
+    if (s.built.device(s.built.port(s.built.other_end(l, d)).device).kind == fabric::DeviceKind::kSwitch && !s.built.link(l).spare)
+      out.push_back(l);
   return out;
 }
 bool has_uplinks(const State& s, const Target& t) { return ethernet_switch(s, t) && uplinks(s, t.device).size() >= 2; }
@@ -36,7 +37,9 @@ void crash(State& s, Active& a) {
   }
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"switch_crash", "switch crashes or reboots", Sits::kSwitch, Shows::kAtOnce, {"work_order"}, crash, nullptr, nullptr, ethernet_switch});
+WEFT_REGISTER(
+    faults(),
+    {"switch_crash", "switch crashes or reboots", Sits::kSwitch, Shows::kAtOnce, {"work_order"}, crash, nullptr, nullptr, ethernet_switch});
 
 // A few uplinks run full while their siblings idle; queue and marks there; no error anywhere. Constant within a run of the job.
 void collide(State& s, Active& a) {
@@ -50,7 +53,8 @@ void collide(State& s, Active& a) {
     for (fabric::PortId q : {s.built.link(l).a, s.built.link(l).b})
       if (s.built.port(q).device == a.target.device) {
         Port& port = s.ports[q.v];
-        port.knobs.ecn = s.parameters->get("ecmp_collision.marks_per_s") * a.magnitude, port.knobs.queue = 3e6, port.knobs.pfc_rx = 80 * a.magnitude;
+        port.knobs.ecn = s.parameters->get("ecmp_collision.marks_per_s") * a.magnitude, port.knobs.queue = 3e6,
+        port.knobs.pfc_rx = 80 * a.magnitude;
         // What collides is carried here and missing on the siblings: the port runs near its rate.
         double full = s.built.link(l).rate.value() / 8 * 0.9 * a.dt;
         port.tx += full;
@@ -58,7 +62,9 @@ void collide(State& s, Active& a) {
   }
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"ecmp_collision", "flows collide on few uplinks", Sits::kSwitch, Shows::kHost, {"job_start"}, collide, nullptr, nullptr, has_uplinks});
+WEFT_REGISTER(
+    faults(),
+    {"ecmp_collision", "flows collide on few uplinks", Sits::kSwitch, Shows::kHost, {"job_start"}, collide, nullptr, nullptr, has_uplinks});
 
 // No drop counter moves; flows through the element see gaps and retransmit at a constant share (go-back-N makes 1e-3 cost tens of %).
 void silent(State& s, Active& a) {
@@ -69,7 +75,8 @@ void silent(State& s, Active& a) {
     auto notice = [&](fabric::DeviceId d, double part) {
       if (s.built.device(d).kind != fabric::DeviceKind::kNic) return;
       NicKnobs& k = s.nics[static_cast<std::size_t>(s.index_of(d))].knobs;
-      k.out_of_sequence = std::max(k.out_of_sequence, part * s.parameters->get("silent_drop.gaps_per_s") * a.magnitude), k.ack_timeout = k.out_of_sequence / 10;
+      k.out_of_sequence = std::max(k.out_of_sequence, part * s.parameters->get("silent_drop.gaps_per_s") * a.magnitude),
+      k.ack_timeout = k.out_of_sequence / 10;
     };
     fabric::DeviceId far = s.built.port(s.built.other_end(l, a.target.device)).device;
     notice(far, 1);
@@ -78,7 +85,15 @@ void silent(State& s, Active& a) {
   }
   a.showing = true;
 }
-WEFT_REGISTER(faults(), {"silent_drop", "switch drops packets and counts nothing", Sits::kSwitch, Shows::kHost, {"work_order"}, silent, nullptr, nullptr, ethernet_switch});
+WEFT_REGISTER(faults(), {"silent_drop",
+                         "switch drops packets and counts nothing",
+                         Sits::kSwitch,
+                         Shows::kHost,
+                         {"work_order"},
+                         silent,
+                         nullptr,
+                         nullptr,
+                         ethernet_switch});
 
 }  // namespace
 }  // namespace weft::twin

@@ -44,7 +44,10 @@ Result<Model> read(std::string_view text, const std::string& file) {
   // Qwen MoE gives the shared expert's width instead of a count; it is a whole number of experts.
   int shared_width = integer({"shared_expert_intermediate_size"}, 0);
   if (m.shared_experts == 0 && shared_width > 0 && m.expert_ffn > 0) {
-    if (shared_width % m.expert_ffn) return fail(ErrorKind::kInvalid, "'shared_expert_intermediate_size' is no multiple of 'moe_intermediate_size'; write the model as YAML with shared_experts", file);
+    if (shared_width % m.expert_ffn)
+      return fail(
+          ErrorKind::kInvalid,
+          "'shared_expert_intermediate_size' is no multiple of 'moe_intermediate_size'; write the model as YAML with shared_experts", file);
     m.shared_experts = shared_width / m.expert_ffn;
   }
   m.dense_layers = integer({"first_k_dense_replace"}, 0);
@@ -54,7 +57,8 @@ Result<Model> read(std::string_view text, const std::string& file) {
   m.nope_head_dim = integer({"qk_nope_head_dim"}, 0);
   m.v_head_dim = integer({"v_head_dim"}, 0);
   if (!bad) return std::unexpected(bad.error());
-  for (auto [value, key] : {std::pair{m.layers, "num_hidden_layers"}, {m.hidden, "hidden_size"}, {m.heads, "num_attention_heads"}, {m.vocab, "vocab_size"}})
+  for (auto [value, key] :
+       {std::pair{m.layers, "num_hidden_layers"}, {m.hidden, "hidden_size"}, {m.heads, "num_attention_heads"}, {m.vocab, "vocab_size"}})
     if (value == 0) return fail(ErrorKind::kInvalid, std::string("'") + key + "' is missing: this is no transformer configuration", file);
   std::string type = j.contains("model_type") && j["model_type"].is_string() ? j["model_type"].get<std::string>() : "";
   std::string act = j.contains("hidden_act") && j["hidden_act"].is_string() ? j["hidden_act"].get<std::string>() : "";

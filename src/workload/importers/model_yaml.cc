@@ -5,7 +5,9 @@
 namespace weft::workload {
 namespace {
 
-bool recognises(std::string_view text, std::string_view file) { return file.ends_with(".yaml") || file.ends_with(".yml") || text.find("hidden:") != std::string_view::npos; }
+bool recognises(std::string_view text, std::string_view file) {
+  return file.ends_with(".yaml") || file.ends_with(".yml") || text.find("hidden:") != std::string_view::npos;
+}
 
 Result<Model> read(std::string_view text, const std::string& file) {
   WEFT_ASSIGN(Yaml y, Yaml::parse(text, file));
@@ -14,9 +16,23 @@ Result<Model> read(std::string_view text, const std::string& file) {
     std::string_view key;
     int* into;
   };
-  const Field fields[] = {{"layers", &m.layers}, {"hidden", &m.hidden}, {"heads", &m.heads}, {"kv_heads", &m.kv_heads}, {"head_dim", &m.head_dim}, {"ffn", &m.ffn}, {"vocab", &m.vocab},
-                          {"experts", &m.experts}, {"top_k", &m.top_k}, {"shared_experts", &m.shared_experts}, {"expert_ffn", &m.expert_ffn}, {"dense_layers", &m.dense_layers},
-                          {"q_lora_rank", &m.q_lora_rank}, {"kv_lora_rank", &m.kv_lora_rank}, {"rope_head_dim", &m.rope_head_dim}, {"nope_head_dim", &m.nope_head_dim}, {"v_head_dim", &m.v_head_dim}};
+  const Field fields[] = {{"layers", &m.layers},
+                          {"hidden", &m.hidden},
+                          {"heads", &m.heads},
+                          {"kv_heads", &m.kv_heads},
+                          {"head_dim", &m.head_dim},
+                          {"ffn", &m.ffn},
+                          {"vocab", &m.vocab},
+                          {"experts", &m.experts},
+                          {"top_k", &m.top_k},
+                          {"shared_experts", &m.shared_experts},
+                          {"expert_ffn", &m.expert_ffn},
+                          {"dense_layers", &m.dense_layers},
+                          {"q_lora_rank", &m.q_lora_rank},
+                          {"kv_lora_rank", &m.kv_lora_rank},
+                          {"rope_head_dim", &m.rope_head_dim},
+                          {"nope_head_dim", &m.nope_head_dim},
+                          {"v_head_dim", &m.v_head_dim}};
   std::vector<std::string_view> known = {"name", "gated_ffn", "tied_embeddings", "source"};
   for (const Field& f : fields) known.push_back(f.key);
   WEFT_TRY(y.only(known));
