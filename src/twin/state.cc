@@ -217,6 +217,8 @@ State::State(fabric::Snapshot snapshot, const Parameters& p, const Random& rando
     settle(name, fact::kMtu, "4200"), settle(name, fact::kEcn, "true"), settle(name, fact::kPfc, "3"), settle(name, fact::kTrust, "dscp");
   }
   for (DeviceId d : built.of_kind(DeviceKind::kSwitch)) settle(built.name(d), fact::kFirmware, "4.4.0");
+  for (DeviceId d : built.of_kind(DeviceKind::kStorage))
+    settle(built.name(d), fact::kMtu, "4200"), settle(built.name(d), fact::kEcn, "true"), settle(built.name(d), fact::kPfc, "3");
   for (const Port& port : ports) {
     if (!port.exports) continue;
     std::string name = built.name(port.id);

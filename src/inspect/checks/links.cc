@@ -118,12 +118,12 @@ void both_ends(const Context& x, std::vector<Cell>& out) {
       const std::string *a = setting(link.a, key), *b = setting(link.b, key);
       if (!a || !b) continue;
       ++compared;
-      // A switch may take larger frames than the NIC sends, never smaller ones.
-      bool nic_a = x.snapshot.device(x.snapshot.port(link.a).device).kind == DeviceKind::kNic,
-           nic_b = x.snapshot.device(x.snapshot.port(link.b).device).kind == DeviceKind::kNic;
-      if (key == telemetry::fact::kMtu && nic_a != nic_b) {
-        double nic = std::strtod((nic_a ? a : b)->c_str(), nullptr), far = std::strtod((nic_a ? b : a)->c_str(), nullptr);
-        if (nic > 0 && far >= nic) continue;
+      // A switch may take larger frames than the end point (NIC, storage) sends, never smaller ones.
+      bool end_a = x.snapshot.device(x.snapshot.port(link.a).device).kind != DeviceKind::kSwitch,
+           end_b = x.snapshot.device(x.snapshot.port(link.b).device).kind != DeviceKind::kSwitch;
+      if (key == telemetry::fact::kMtu && end_a != end_b) {
+        double end = std::strtod((end_a ? a : b)->c_str(), nullptr), far = std::strtod((end_a ? b : a)->c_str(), nullptr);
+        if (end > 0 && far >= end) continue;
       }
       if (*a != *b)
         differ += fmt::format("{}{}: {} at {}, {} at {}", differ.empty() ? "" : "; ", key, *a, x.snapshot.name(link.a), *b,
