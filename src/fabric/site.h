@@ -30,7 +30,8 @@ struct BuildLimits {
 Result<Snapshot> build(const SiteSpec& spec, const BuildLimits& limits = {});
 // read_site + build.
 Result<Snapshot> load_site(const std::string& name_or_path);
-// Nodes that the site file keeps back as spares (the last `spare_nodes` of a supernode), in id order.
+// Nodes that the site file keeps back as spares, in id order: the last `spare_nodes` of a supernode, and what lies in a scheduling domain
+// whose name ends in "-spare".
 std::vector<DeviceId> spare_nodes(const Snapshot& site);
 std::vector<std::string> known_sites();  // names that read_site accepts without a path, sorted
 

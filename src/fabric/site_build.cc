@@ -553,6 +553,8 @@ std::vector<DeviceId> spare_nodes(const Snapshot& site) {
     if (d.kind == DomainKind::kScheduling && std::string_view(d.name).ends_with(kSpareSuffix))
       for (DeviceId card : d.members)
         if (DeviceId node = site.container(card, DeviceKind::kNode); node.ok() && (out.empty() || out.back() != node)) out.push_back(node);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -5,6 +5,8 @@
 
 #include "fabric/site.h"
 #include "heal/types.h"
+#include "place/place.h"
+#include "workload/model.h"
 
 namespace weft::heal {
 namespace {
@@ -22,7 +24,24 @@ struct Given {
     d.causes = {c}, d.undecided = undecided;
     return make_plan(d, context);
   }
+  // A running job, placed beside those that are there.
+  void run(const std::string& name, int tp, int dp) {
+    place::Request r;
+    r.job.name = name, r.job.model = *workload::load_model("llama-3-8b"), r.job.strategy.tp = tp, r.job.strategy.dp = dp;
+    place::Occupancy occupied;
+    for (const JobView& j : context.jobs) occupied.placements.push_back(j.placement);
+    JobView view;
+    view.job = r.job, view.placement = std::get<workload::Placement>(place::place(site, occupied, r));
+    context.jobs.push_back(view);
+  }
 };
+std::vector<std::string> cards_of(const ActionPlan& p, const std::string& job) {
+  std::vector<std::string> out;
+  for (const Action& a : p.actions)
+    if (a.kind == action::kJobStart && a.target == "job/" + job)
+      for (const Json& c : a.parameters->at("cards")) out.push_back(c.get<std::string>());
+  return out;
+}
 bool has(const ActionPlan& p, std::string_view kind) {
   return std::any_of(p.actions.begin(), p.actions.end(), [&](const Action& a) { return a.kind == kind; });
 }
@@ -70,6 +89,34 @@ TEST(HealPolicies, ASpareLinkTakesOver) {
   ASSERT_TRUE(has(p, action::kLinkIsolate));
   EXPECT_TRUE(has(p, action::kSpareLinkIn)) << "pod-144 has a spare link beside every NIC link";
   EXPECT_EQ(p.retest.kind, action::kProbeLink);
+}
+
+// lab-32, alpha on node1 and node2, beta on node3: alpha's broken group moves whole to the free node.
+TEST(HealPolicies, ALostCardMovesItsTensorGroup) {
+  Given g("lab-32");
+  g.run("alpha", 8, 2), g.run("beta", 8, 1);
+  ActionPlan p = g.plan("card_off_bus", "sn1/node2/card3");
+  std::vector<std::string> cards = cards_of(p, "alpha");
+  ASSERT_EQ(cards.size(), 16u);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(cards[i], "sn1/node1/card" + std::to_string(i));
+    EXPECT_EQ(cards[8 + i], "sn1/node4/card" + std::to_string(i));
+  }
+  EXPECT_TRUE(cards_of(p, "beta").empty());
+}
+
+// Both jobs of a lost node move in one plan, each to cards of its own.
+TEST(HealPolicies, TwoJobsOfALostNodeDoNotMeet) {
+  Given g("lab-32");
+  g.run("alpha", 4, 1), g.run("beta", 4, 1);
+  ASSERT_EQ(g.context.jobs[1].placement.cards[0], *g.site.find_device("sn1/node1/card4"));
+  ActionPlan p = g.plan("node_crash", "sn1/node1");
+  std::vector<std::string> all = cards_of(p, "alpha"), beta = cards_of(p, "beta");
+  all.insert(all.end(), beta.begin(), beta.end());
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), 8u);
+  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
+  for (const std::string& c : all) EXPECT_FALSE(c.starts_with("sn1/node1/")) << c;
 }
 
 TEST(HealPolicies, UndecidedIsolatesNothingAndNamesTheTest) {

@@ -63,8 +63,18 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
   request.keep = job.placement.cards;
   request.job.policy.spare_nodes = 0;  // spares are for exactly this
   place::Occupancy occupied;
-  for (const JobView& other : context.jobs)
-    if (other.job.name != job.job.name) occupied.placements.push_back(other.placement);
+  for (const JobView& other : context.jobs) {
+    if (other.job.name == job.job.name) continue;
+    occupied.placements.push_back(other.placement);
+    // Moved by this same plan: it will be on its new cards.
+    for (const Action& a : plan.actions)
+      if (a.kind == action::kJobStart && a.target == "job/" + other.job.name) {
+        auto& cards = occupied.placements.back().cards;
+        cards.clear();
+        for (const Json& c : a.parameters->at("cards"))
+          if (auto d = s.find_device(c.get<std::string>())) cards.push_back(*d);
+      }
+  }
   place::Answer answer = place::place(s, occupied, request);
   if (const auto* refused = std::get_if<place::Refusal>(&answer)) return why = refused->text, false;
   const auto& placement = std::get<workload::Placement>(answer);

@@ -10,34 +10,59 @@ namespace weft::place {
 using fabric::DeviceId;
 using fabric::DeviceKind;
 
-std::vector<Slot> slots_of(const FreeDomain& domain, int tp) {
+std::vector<Slot> slots_of(const FreeDomain& domain, int tp, const Spread& spread) {
   auto t = static_cast<std::size_t>(tp);
   std::vector<Slot> out;
-  std::vector<DeviceId> rest;
-  auto chop = [&](const std::vector<DeviceId>& cards, std::vector<DeviceId>* left) {
+  auto chop = [&](const std::vector<DeviceId>& cards, std::vector<DeviceId>& left) {
     std::size_t i = 0;
     for (; i + t <= cards.size(); i += t)
       out.emplace_back(cards.begin() + static_cast<std::ptrdiff_t>(i), cards.begin() + static_cast<std::ptrdiff_t>(i + t));
-    if (left) left->insert(left->end(), cards.begin() + static_cast<std::ptrdiff_t>(i), cards.end());
+    left.insert(left.end(), cards.begin() + static_cast<std::ptrdiff_t>(i), cards.end());
   };
+  // Inside one unit (first switches) first, then what is left across units.
+  auto chop_by_unit = [&](std::vector<DeviceId> cards, std::vector<DeviceId>& left) {
+    std::stable_sort(cards.begin(), cards.end(), [&](DeviceId a, DeviceId b) { return spread.unit(a) < spread.unit(b); });
+    std::vector<DeviceId> across;
+    for (std::size_t i = 0, j; i < cards.size(); i = j) {
+      for (j = i; j < cards.size() && spread.unit(cards[j]) == spread.unit(cards[i]);) ++j;
+      chop({cards.begin() + static_cast<std::ptrdiff_t>(i), cards.begin() + static_cast<std::ptrdiff_t>(j)}, across);
+    }
+    chop(across, left);
+  };
+  std::vector<DeviceId> whole, loose;
   for (const FreeNode& n : domain.nodes) {
-    if (n.size == n.cards.size() || n.size < t) {
-      chop(n.cards, &rest);
+    if (n.size == n.cards.size()) {
+      if (n.size < t) whole.insert(whole.end(), n.cards.begin(), n.cards.end());
+      else chop(n.cards, loose);
+      continue;
+    }
+    if (n.size < t) {
+      loose.insert(loose.end(), n.cards.begin(), n.cards.end());
       continue;
     }
     // A node with holes: aligned blocks of cards that are all there, then what else fits.
-    std::vector<DeviceId> loose;
+    std::vector<DeviceId> odd;
     for (std::size_t i = 0; i < n.cards.size();) {
       std::size_t j = i;
       while (j < n.cards.size() && n.index[j] / t == n.index[i] / t) ++j;
       if (j - i == t) out.emplace_back(n.cards.begin() + static_cast<std::ptrdiff_t>(i), n.cards.begin() + static_cast<std::ptrdiff_t>(j));
-      else loose.insert(loose.end(), n.cards.begin() + static_cast<std::ptrdiff_t>(i), n.cards.begin() + static_cast<std::ptrdiff_t>(j));
+      else odd.insert(odd.end(), n.cards.begin() + static_cast<std::ptrdiff_t>(i), n.cards.begin() + static_cast<std::ptrdiff_t>(j));
       i = j;
     }
-    chop(loose, &rest);
+    chop(odd, loose);
   }
-  chop(rest, nullptr);
-  std::stable_sort(out.begin(), out.end(), [](const Slot& a, const Slot& b) { return a.front() < b.front(); });
+  std::vector<DeviceId> rest;
+  chop_by_unit(whole, loose);
+  std::sort(loose.begin(), loose.end());
+  chop_by_unit(loose, rest);
+  std::vector<std::pair<std::pair<int, DeviceId>, Slot>> order;
+  for (Slot& slot : out) {
+    std::pair key{spread.torn(workload::Dim::kTp, slot), slot.front()};
+    order.emplace_back(key, std::move(slot));
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  out.clear();
+  for (auto& [key, slot] : order) out.push_back(std::move(slot));
   return out;
 }
 
@@ -103,9 +128,10 @@ std::optional<Refusal> impossible(const fabric::Snapshot& s, const Pool& pool, c
                        (fit >= 1 ? fmt::format("; dp {} would fit", fit)
                                  : fmt::format("; one replica alone needs {} cards: lower pp or cp, or repair or free cards", replica))};
   }
+  Spread spread(s);
   std::size_t slots = 0, widest = 0, grouped = 0;
   for (const FreeDomain& d : pool.domains) {
-    slots += slots_of(d, st.tp).size();
+    slots += slots_of(d, st.tp, spread).size();
     widest = std::max<std::size_t>(widest, static_cast<std::size_t>(d.cards));
     grouped += d.hbd.ok();
   }
@@ -118,7 +144,7 @@ std::optional<Refusal> impossible(const fabric::Snapshot& s, const Pool& pool, c
     for (std::size_t t = 1; t <= widest; ++t) {
       if (st.tp % static_cast<int>(t)) continue;
       std::size_t n = 0;
-      for (const FreeDomain& d : pool.domains) n += slots_of(d, static_cast<int>(t)).size() * t;
+      for (const FreeDomain& d : pool.domains) n += slots_of(d, static_cast<int>(t), spread).size() * t;
       if (n >= static_cast<std::size_t>(st.world())) most = t;
     }
     return Refusal{"tp-in-one-hbd", fmt::format("{} tensor-parallel groups of {} cards must each lie in one high-bandwidth domain, but "

@@ -5,13 +5,15 @@
 
 #include "place/pool.h"
 #include "place/score.h"
+#include "place/spread.h"
 
 namespace weft::place {
 
 using Slot = std::vector<fabric::DeviceId>;  // cards of one tensor-parallel group, by tp index
 
-// Slots of `tp` cards inside this domain, contiguous, whole nodes first and aligned so that the same index sits on the same rail.
-std::vector<Slot> slots_of(const FreeDomain& domain, int tp);
+// Slots of `tp` cards inside this domain, contiguous, from whole nodes where that works and aligned so that the same index sits on the same
+// rail. Those torn over more first switches than their size needs come last.
+std::vector<Slot> slots_of(const FreeDomain& domain, int tp, const Spread& spread);
 
 // A replica's position in the job: which tensor-parallel group (rank / tp).
 int slot_rank(const workload::Strategy& s, int cp, int dp, int pp);

@@ -49,8 +49,11 @@ std::vector<std::uint32_t> islands(const fabric::Snapshot& s) {
 Answer place(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Request& request) {
   const StrategyEntry* strategy = strategies().find(request.strategy);
   if (!strategy) return Refusal{"strategy", "no placement strategy '" + request.strategy + "'; known: " + strategies().names()};
-  if (!request.keep.empty())
-    if (auto mended = repair(snapshot, occupied, request); mended && illegal(snapshot, occupied, request, *mended).empty()) return *mended;
+  if (!request.keep.empty()) {
+    Answer mended = repair(snapshot, occupied, request);
+    const auto* no = std::get_if<Refusal>(&mended);
+    if (!no || no->constraint != "keep") return mended;  // cards of another shape: as a new job
+  }
   Answer answer = strategy->run(snapshot, occupied, request);
   if (auto* p = std::get_if<workload::Placement>(&answer))
     if (std::string why = illegal(snapshot, occupied, request, *p); !why.empty()) return Refusal{"reachability", why};

@@ -237,6 +237,147 @@ TEST(Place, RepairMigratesWhenTheDomainIsFull) {
   EXPECT_NE(s.hbd_of(after.cards[0]), s.hbd_of(before.cards[0]));
 }
 
+std::set<std::string> nodes_of(const fabric::Snapshot& s, const std::vector<DeviceId>& cards, std::size_t from, std::size_t count) {
+  std::set<std::string> out;
+  for (std::size_t i = from; i < from + count; ++i) out.insert(s.name(s.container(cards[i], fabric::DeviceKind::kNode)));
+  return out;
+}
+
+// lab-32: one domain of 32 cards, but a node of 8 has a switch of its own. A tensor-parallel group of 8 that loses a card moves as a
+// whole to the free node; one card from there would put it behind two switches with the core between them.
+TEST(Place, RepairKeepsATensorGroupBehindItsSwitch) {
+  fabric::Snapshot s = site("lab-32");
+  Request r = request("llama-3-8b", 8, 1, 2);
+  workload::Placement before = placed(place(s, {}, r));
+  ASSERT_EQ(nodes_of(s, before.cards, 0, 8), std::set<std::string>{"sn1/node1"});
+  Request other = request("llama-3-8b", 8, 1, 1);
+  other.job.name = "other";
+  Occupancy occupied{{before}};
+  occupied.placements.push_back(placed(place(s, occupied, other)));
+  ASSERT_EQ(nodes_of(s, occupied.placements[1].cards, 0, 8), std::set<std::string>{"sn1/node3"});
+  s = with(s, "sn1/node2/card6", failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, occupied, r));
+  EXPECT_EQ(nodes_of(s, after.cards, 0, 8), std::set<std::string>{"sn1/node1"}) << "the whole group stays";
+  EXPECT_EQ(nodes_of(s, after.cards, 8, 8), std::set<std::string>{"sn1/node4"}) << "the broken group moves whole";
+  for (std::size_t i = 8; i < 16; ++i) EXPECT_EQ(s.device(after.cards[i]).index, i - 8) << "on the same rails";
+  // A third node lost as well: no whole place is left, and a torn group runs, slower, rather than not at all.
+  s = with(s, "sn1/node4/card0", failed());
+  r.keep = after.cards;
+  workload::Placement torn = placed(place(s, occupied, r));
+  EXPECT_EQ(nodes_of(s, torn.cards, 0, 8), std::set<std::string>{"sn1/node1"});
+  EXPECT_EQ(nodes_of(s, torn.cards, 8, 8), (std::set<std::string>{"sn1/node2", "sn1/node4"}));
+  EXPECT_GT(torn.score, after.score);
+}
+
+// A group narrower than the node takes a card of the same node: nothing else moves.
+TEST(Place, RepairTakesTheFreeCardOfTheSameNode) {
+  fabric::Snapshot s = site("lab-32");
+  Request r = request("llama-3-8b", 4, 1, 1);
+  workload::Placement before = placed(place(s, {}, r));
+  s = with(s, s.name(before.cards[2]), failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, {}, r));
+  EXPECT_EQ(nodes_of(s, after.cards, 0, 4), nodes_of(s, before.cards, 0, 4));
+  for (std::size_t i : {0, 1, 3}) EXPECT_EQ(after.cards[i], before.cards[i]);
+}
+
+// Rail-optimised scale-out: the substitute for card2 is a card2, so that its data-parallel group keeps its rail.
+TEST(Place, RepairKeepsTheRail) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-70b", 8, 2, 8);
+  workload::Placement before = placed(place(s, {}, r));
+  s = with(s, "sn1/node3/card2", failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, {}, r));
+  std::vector<std::string> moved;
+  for (std::size_t i = 0; i < 128; ++i)
+    if (before.cards[i] != after.cards[i]) moved.push_back(s.name(before.cards[i]) + " " + s.name(after.cards[i]));
+  EXPECT_EQ(moved, std::vector<std::string>{"sn1/node3/card2 sn1/node17/card2"}) << "the site keeps node17 and node18 for this";
+}
+
+// The spare nodes of the supernode first (D5); when they are gone the job goes to the other supernode, if its policy lets it.
+TEST(Place, RepairAsksThePolicyBeforeItMigrates) {
+  fabric::Snapshot s = site("pod-144");
+  Request r = request("llama-3-8b", 4, 1, 16);
+  workload::Placement before = placed(place(s, {}, r));
+  ASSERT_EQ(domains(s, before.cards), 1u);
+  std::string home = s.name(before.cards[0]).substr(0, 3);
+  r.keep = before.cards, r.job.policy.allow_migration = false;
+  s = with(s, s.name(before.cards[0]), failed());
+  EXPECT_EQ(nodes_of(s, placed(place(s, {}, r)).cards, 0, 1), std::set<std::string>{home + "/node17"});
+  for (const char* spare : {"/node17", "/node18"}) s = with(s, home + spare, failed());
+  Answer no = place(s, {}, r);
+  ASSERT_TRUE(std::holds_alternative<Refusal>(no));
+  EXPECT_EQ(std::get<Refusal>(no).constraint, "migration");
+  EXPECT_NE(std::get<Refusal>(no).text.find("allow_migration: false"), std::string::npos);
+  r.job.policy.allow_migration = true;
+  workload::Placement after = placed(place(s, {}, r));
+  EXPECT_EQ(domains(s, after.cards), 1u);
+  EXPECT_NE(s.name(after.cards[0]).substr(0, 3), home);
+}
+
+// Seven ranks in a domain of eight cards lose one, and the eighth card there runs at a quarter of its speed: one move at home would make
+// every step's arithmetic four times as long, so the whole job goes to the other supernode.
+TEST(Place, RepairComparesTimeBeforeMovement) {
+  fabric::Snapshot s = small(2, 2, 4);
+  Request r = request("llama-3-8b", 1, 1, 7);
+  r.job.strategy.global_batch = 28;
+  workload::Placement before = placed(place(s, {}, r));
+  ASSERT_EQ(domains(s, before.cards), 1u);
+  std::string home = s.name(before.cards[0]).substr(0, 3);
+  fabric::DeviceHealth slow;
+  slow.state = fabric::DeviceState::kSuspect, slow.speed_factor = 0.25;
+  for (DeviceId c : s.cards())
+    if (s.name(c).starts_with(home) && std::count(before.cards.begin(), before.cards.end(), c) == 0) s = with(s, s.name(c), slow);
+  s = with(s, s.name(before.cards[6]), failed());
+  r.keep = before.cards;
+  workload::Placement after = placed(place(s, {}, r));
+  for (DeviceId c : after.cards) EXPECT_EQ(s.health(c).speed_factor, 1) << s.name(c);
+}
+
+// A site may also keep nodes back by a scheduling domain whose name ends in -spare: no strategy puts a new job there, a repair does.
+TEST(Place, NodesInASpareDomainAreForRepair) {
+  fabric::Snapshot s = written(
+      "site: kept\nsupernodes:\n  - {name: sn, nodes: 3, cards_per_node: 2, card: H100-SXM5, scale_up: {topology: switched, rate: 400G, "
+      "switch: "
+      "NVSwitch4-NVL72, switches: 2, links: 2, medium: backplane, length: 1 m}}\n"
+      "domains: [{kind: scheduling, name: front-spare, members: [sn1/node1]}]\n");
+  Request r = request("llama-3-8b", 2, 1, 2);
+  for (const StrategyEntry& e : strategies().entries()) {
+    r.strategy = e.name;
+    EXPECT_EQ(nodes_of(s, placed(place(s, {}, r)).cards, 0, 4), (std::set<std::string>{"sn1/node2", "sn1/node3"})) << e.name;
+  }
+  Answer no = place(s, {}, request("llama-3-8b", 2, 1, 3));
+  ASSERT_TRUE(std::holds_alternative<Refusal>(no));
+  EXPECT_EQ(
+      std::get<Refusal>(no).text,
+      "need 6 cards; 4 of 6 are free: 0 failed or cordoned, 0 in use by other jobs or kept as their spares, 0 avoided on request, 2 in "
+      "nodes that the site keeps as spares (spare_nodes); dp 2 would fit");
+  r.strategy = "topology";
+  r.keep = placed(place(s, {}, r)).cards;
+  s = with(s, "sn1/node3", failed());
+  EXPECT_EQ(nodes_of(s, placed(place(s, {}, r)).cards, 0, 4), (std::set<std::string>{"sn1/node1", "sn1/node2"}));
+}
+
+// Half of node1 and half of node2 are taken: a group of 8 goes to a whole node, not to the two halves behind two switches.
+TEST(Place, LeavesHolesThatWouldTearAGroup) {
+  fabric::Snapshot s = site("lab-32");
+  Occupancy occupied;
+  for (const char* c : {"0", "1", "2", "3"})
+    for (const char* n : {"sn1/node1/card", "sn1/node2/card"})
+      occupied.placements.push_back({"filler", {*s.find_device(std::string(n) + c)}, {}, {}, 0, 0});
+  for (const char* strategy : {"topology", "first_fit"}) {
+    Request r = request("llama-3-8b", 8, 1, 1);
+    r.strategy = strategy;
+    EXPECT_EQ(nodes_of(s, placed(place(s, occupied, r)).cards, 0, 8), std::set<std::string>{"sn1/node3"}) << strategy;
+  }
+  // Two groups of four take the halves.
+  workload::Placement p = placed(place(s, occupied, request("llama-3-8b", 4, 1, 2)));
+  EXPECT_EQ(nodes_of(s, p.cards, 0, 4).size(), 1u);
+  EXPECT_EQ(nodes_of(s, p.cards, 4, 4).size(), 1u);
+}
+
 // The site's own spare nodes are for repairs, not for new jobs.
 TEST(Place, LeavesTheSitesSpareNodes) {
   fabric::Snapshot s = site("pod-144");

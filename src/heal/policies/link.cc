@@ -1,5 +1,7 @@
 // Links: out of service so that traffic takes another way, a spare beside it into service if there is one, a work order for the hardware. A link
 // without an alternative is not cut: its card's work moves instead.
+#include <algorithm>
+
 #include "fabric/routes.h"
 #include "heal/parts.h"
 
@@ -120,11 +122,13 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       return p;
     }
     std::string missing;
-    for (fabric::DeviceId c : cards) {
-      p.actions.push_back(cordon(s, c, p.owner, why));
+    for (fabric::DeviceId c : cards) p.actions.push_back(cordon(s, c, p.owner, why));
+    std::vector<const JobView*> moving;  // once each, off every part that is cordoned
+    for (fabric::DeviceId c : cards)
       for (const JobView* j : jobs_on(x, c))
-        if (!move_job(x, *j, {c}, p, missing)) p.report = "No place to move " + j->job.name + ": " + missing;
-    }
+        if (std::find(moving.begin(), moving.end(), j) == moving.end()) moving.push_back(j);
+    for (const JobView* j : moving)
+      if (!move_job(x, *j, cards, p, missing)) p.report = "No place to move " + j->job.name + ": " + missing;
     for (const Action& a : p.actions)
       if (a.kind == action::kJobStart) {
         p.retest = probe(action::kProbeCollective, a.target, "bus_bandwidth_ratio", 0.7);

@@ -9,8 +9,9 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
   if (auto no = impossible(snapshot, pool, request)) return *no;
   const workload::Strategy& s = request.job.strategy;
   std::vector<fabric::DeviceId> cards;
+  Spread spread(snapshot);
   for (const FreeDomain& d : pool.domains)
-    for (const Slot& slot : slots_of(d, s.tp))
+    for (const Slot& slot : slots_of(d, s.tp, spread))
       if (cards.size() < static_cast<std::size_t>(s.world())) cards.insert(cards.end(), slot.begin(), slot.end());
   fabric::Routes routes(snapshot);
   Scorer scorer(routes, request.job);

@@ -18,7 +18,7 @@ struct Domain {
 };
 
 // Domains by region; the region or domain that just holds the job first, so that larger holes stay whole.
-std::vector<Domain> ordered(const Pool& pool, int tp, std::size_t need, int reserve) {
+std::vector<Domain> ordered(const Pool& pool, int tp, std::size_t need, int reserve, const Spread& spread) {
   std::vector<Domain> out;
   for (FreeDomain d : pool.domains) {
     if (reserve > 0) {
@@ -30,7 +30,7 @@ std::vector<Domain> ordered(const Pool& pool, int tp, std::size_t need, int rese
         if (d.nodes[i].cards.size() == d.nodes[i].size) d.nodes.erase(d.nodes.begin() + static_cast<std::ptrdiff_t>(i)), ++kept;
       if (kept < reserve) continue;
     }
-    if (auto slots = slots_of(d, tp); !slots.empty()) out.push_back({std::move(slots), d.region});
+    if (auto slots = slots_of(d, tp, spread); !slots.empty()) out.push_back({std::move(slots), d.region});
   }
   std::map<std::uint64_t, std::size_t> region;
   for (const Domain& d : out) region[d.region] += d.slots.size();
@@ -99,6 +99,7 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
   if (!groups) return Refusal{"strategy", groups.error().text()};
   fabric::Routes routes(snapshot);
   Scorer scorer(routes, request.job);
+  Spread spread(snapshot);
   int spares = request.job.policy.spare_nodes;
   Answer best = Refusal{"capacity", "no arrangement of the job's groups fits the free cards"};
   bool found = false;
@@ -106,7 +107,7 @@ Answer run(const fabric::Snapshot& snapshot, const Occupancy& occupied, const Re
 
   auto attempt = [&](const Pool& pool, int reserve) {
     auto need = static_cast<std::size_t>(s.world() / s.tp);
-    std::vector<Domain> domains = ordered(pool, s.tp, need, reserve);
+    std::vector<Domain> domains = ordered(pool, s.tp, need, reserve, spread);
     std::size_t room = 0, widest = 0;
     for (const Domain& d : domains) room += d.slots.size(), widest = std::max(widest, d.slots.size());
     if (room < need) return;
