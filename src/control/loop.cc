@@ -690,9 +690,9 @@ struct Loop::Impl {
     plan.actions.push_back(start);
     WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));
     say("place", nullptr,
-        fmt::format("job/{}: {} on {} cards {} … {}, {} groups, predicted communication {}", job.name, job.model.name,
-                    placement.cards.size(), snapshot->name(placement.cards.front()), snapshot->name(placement.cards.back()),
-                    placement.groups.size(), human(Seconds(placement.score))));
+        fmt::format("job/{}: {} on {} cards {} … {}, {} groups{}", job.name, job.model.name, placement.cards.size(),
+                    snapshot->name(placement.cards.front()), snapshot->name(placement.cards.back()), placement.groups.size(),
+                    job.kind == workload::JobKind::kInference ? ", serving" : ", predicted step " + human(Seconds(placement.score))));
     Run run;
     run.plan = std::move(plan);
     runs.push_back(std::move(run));

@@ -80,7 +80,8 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
   const auto& placement = std::get<workload::Placement>(answer);
   Action stop;
   stop.kind = action::kJobStop, stop.target = "job/" + job.job.name, stop.why = "move off the part at fault", stop.timeout = minutes(3);
-  stop.parameters = Json{{"checkpoint", job.running && !job.aborted}};
+  bool serving = job.job.kind == workload::JobKind::kInference;
+  stop.parameters = Json{{"checkpoint", job.running && !job.aborted && !serving}};
   plan.actions.push_back(stop);
   Action start;
   start.kind = action::kJobStart, start.target = "job/" + job.job.name, start.timeout = minutes(5), start.attempts = 4;
@@ -90,9 +91,9 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
     cards.push_back(s.name(placement.cards[r]));
     moved += r >= job.placement.cards.size() || job.placement.cards[r] != placement.cards[r];
   }
-  start.why =
-      "resume from the checkpoint, " + std::to_string(moved) + " of " + std::to_string(placement.cards.size()) + " ranks on other cards";
-  start.parameters = Json{{"cards", cards}, {"resume", true}};
+  start.why = (serving ? "serve again, " : "resume from the checkpoint, ") + std::to_string(moved) + " of " +
+              std::to_string(placement.cards.size()) + " ranks on other cards";
+  start.parameters = Json{{"cards", cards}, {"resume", !serving}};
   plan.actions.push_back(start);
   return true;
 }

@@ -146,6 +146,8 @@ Result<workload::Job> parse_job(const Yaml& yaml) {
     WEFT_TRY(read_int(inference, "output_tokens", 1, 1 << 24, job.inference.output_tokens));
     WEFT_TRY(read_int(inference, "decode_batch", 1, 1 << 20, job.inference.decode_batch));
     WEFT_TRY(read_int(inference, "prefill_ranks", 0, 1 << 20, job.inference.prefill_ranks));
+    if (job.kind != workload::JobKind::kInference)
+      return inference.error("only a job of 'kind: inference' has these; training has strategy and dataset_per_step");
     if (inference.has("request_rate")) {
       WEFT_ASSIGN(job.inference.request_rate, inference.get("request_rate").number(0, 1e9));
     }
@@ -156,6 +158,11 @@ Result<workload::Job> parse_job(const Yaml& yaml) {
     job.dataset_per_step = Bytes(static_cast<std::int64_t>(v));
   }
   if (Status ok = workload::validate(job.model, job.strategy); !ok) return std::unexpected(ok.error().in(yaml.place()));
+  int prefill = job.inference.prefill_ranks;
+  if (prefill % job.strategy.tp || prefill >= job.strategy.world() || (prefill > 0 && job.strategy.pp > 1))
+    return inference.get("prefill_ranks")
+        .error("ranks for prefill are whole tensor-parallel groups, leave some to decode, and need pp 1: tp " +
+               std::to_string(job.strategy.tp) + ", " + std::to_string(job.strategy.world()) + " ranks");
   return job;
 }
 

@@ -7,6 +7,7 @@
 
 #include "fabric/routes.h"
 #include "telemetry/names.h"
+#include "workload/memory.h"
 #include "workload/step.h"
 
 namespace weft::twin {
@@ -50,6 +51,9 @@ Status Jobs::add(const workload::Job& job) {
   if (!model) return fail(ErrorKind::kInvalid, "the site's cards have no model: give one in the site file, step times need it", run.entity);
   bool inference = job.kind == workload::JobKind::kInference;
   WEFT_ASSIGN(run.dag, workload::build_step(job, *model, inference ? workload::Phase::kDecode : workload::Phase::kTrain));
+  if (inference) {
+    WEFT_ASSIGN(run.prefill, workload::build_step(job, *model, workload::Phase::kPrefill));
+  }
   for (const workload::Program& program : run.dag.programs)
     for (const workload::Op& op : program.ops)
       if (op.kind == workload::OpKind::kCollective && op.bytes > run.bytes_of_dim[static_cast<int>(op.dim)])
@@ -195,6 +199,30 @@ double Jobs::save_time(const JobRun& job) const {
 
 void Jobs::save(JobRun& job, bool then_stop) { job.since_save = 1e18, job.stop_after_save = job.stop_after_save || then_stop; }
 
+// The prefill of one prompt; with ranks of their own for it, keys and values then go to the ranks that decode, all pairs at once.
+double Jobs::first_token(const JobRun& job, const sim::JobInput& decode, const fabric::Snapshot& real) {
+  auto prefill = simulate_(real, {{&job.prefill, decode.placement, decode.slowdown, Seconds(0)}});
+  double time = prefill ? to_seconds((*prefill)[0].step).value() : 0;
+  int ranks = static_cast<int>(job.cards.size()), from = job.job.inference.prefill_ranks;
+  if (from <= 0 || from >= ranks) return time;
+  double bytes = 0;
+  for (const auto& item : workload::memory_of(job.job, 0, workload::Phase::kPrefill).items)
+    if (item.name == "key/value cache") bytes = static_cast<double>(item.bytes.value());
+  fabric::Routes routes(real);
+  std::map<std::uint32_t, double> load;  // copies per directed link
+  double latency = 0, slowest = 0;
+  for (int r = 0; r < from; ++r) {
+    const fabric::Route& way = routes.best(job.placement.cards[static_cast<std::size_t>(r)],
+                                           job.placement.cards[static_cast<std::size_t>(from + r % (ranks - from))]);
+    latency = std::max(latency, way.latency.value());
+    for (const fabric::RouteHop& h : way.hops) load[h.link.v] += static_cast<double>(h.share);
+  }
+  for (const auto& [link, copies] : load)
+    if (double rate = real.effective_rate(fabric::DirectedLink{link}.link()).value() / 8; rate > 0)
+      slowest = std::max(slowest, bytes * copies / rate);
+  return time + latency + slowest;
+}
+
 void Jobs::refresh(const fabric::Snapshot& real, std::uint64_t network_key) {
   std::uint64_t key = mix(network_key);
   std::vector<std::vector<double>> slow(jobs_.size());
@@ -237,6 +265,7 @@ void Jobs::refresh(const fabric::Snapshot& real, std::uint64_t network_key) {
         const sim::Timeline& t = (*alone)[0];
         profile->runs = true;
         profile->step = to_seconds(t.step).value(), profile->mfu = t.mfu, profile->links = t.links;
+        if (jobs_[which[i]].job.kind == workload::JobKind::kInference) profile->first_token = first_token(jobs_[which[i]], inputs[i], real);
         std::size_t ranks = jobs_[which[i]].cards.size();
         profile->compute.resize(ranks), profile->comm.resize(ranks), profile->wait.resize(ranks);
         for (std::size_t r = 0; r < ranks; ++r) {
@@ -349,7 +378,8 @@ void Jobs::report(JobRun& job, Instant at, double extra, telemetry::Batch& out) 
   push(ids.mfu, job.profile->mfu * job.profile->step / (job.step_seconds + extra));
   push(ids.compute, compute / n), push(ids.wait, wait / n), push(ids.data, job.data);
   if (job.job.model.moe()) push(ids.imbalance, job.imbalance);
-  if (inference) push(ids.tpot, job.step_seconds), push(ids.ttft, noise_.around(job.step_seconds * job.prefill, 0.05));
+  if (inference)
+    push(ids.tpot, job.step_seconds), push(ids.ttft, noise_.around(job.profile->first_token * job.step_seconds / job.profile->step, 0.05));
   for (std::size_t d = 0; d < 5; ++d) {
     double sum = 0, worst = 0;
     int count = 0;

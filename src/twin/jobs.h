@@ -23,6 +23,7 @@ std::string_view phase_name(JobPhase phase);
 // One step as simulated: by rank, in seconds.
 struct StepProfile {
   double step = 0, mfu = 0;
+  double first_token = 0;  // inference: prefill of a prompt, and the way of its keys and values to the ranks that decode
   std::vector<double> compute;
   std::vector<std::array<double, 5>> comm, wait;
   std::vector<sim::LinkLoad> links;  // bytes of one step
@@ -39,8 +40,7 @@ struct JobRun {
   workload::Placement placement;  // where its ranks really are
   std::vector<int> cards;         // by rank, into State::cards
   std::shared_ptr<const StepProfile> profile;
-  workload::Dag dag;
-  double prefill = 0;  // inference: seconds of a prompt batch per second of decode step
+  workload::Dag dag, prefill;  // inference: dag is one decoding step
   std::int64_t step = 0, saved_step = 0;
   double since_save = 0, since_start = 0;
   int warm_up = 0;
@@ -87,7 +87,8 @@ class Jobs {
   Status start(JobRun& job, const std::vector<fabric::DeviceId>& cards, bool resume, const fabric::Snapshot& real);
   void stop(JobRun& job);
   void relaunch(JobRun& job, const fabric::Snapshot& real);  // by the launcher itself, from the last checkpoint, same cards
-  bool can_save(const JobRun& job) const { return job.phase == JobPhase::kRunning; }
+  // A serving job has nothing to save: its weights are in storage.
+  bool can_save(const JobRun& job) const { return job.phase == JobPhase::kRunning && job.job.kind == workload::JobKind::kTraining; }
   void save(JobRun& job, bool then_stop = false);  // begins a checkpoint after this step
   int owner_of(int card) const;                    // job index, -1 when free
 
@@ -114,6 +115,7 @@ class Jobs {
   void die(JobRun& job, const std::string& why);
   void place(JobRun& job, const fabric::Snapshot& real);
   double save_time(const JobRun& job) const;
+  double first_token(const JobRun& job, const sim::JobInput& decode, const fabric::Snapshot& real);
 
   State& state_;
   telemetry::SeriesTable& series_;
