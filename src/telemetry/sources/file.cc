@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -29,6 +31,16 @@ std::optional<Instant> time_in_name(const std::string& name) {
     end = begin;
   }
   return std::nullopt;
+}
+
+// "host7-3.prom", "host7.prom", "host7/3.prom" → the first of these names that the site knows.
+std::string host_in_name(const fs::path& path, const LabelMap& labels) {
+  std::string stem = path.stem().string(), bare = stem;
+  while (!bare.empty() && ((bare.back() >= '0' && bare.back() <= '9') || bare.back() == '.' || bare.back() == ':')) bare.pop_back();
+  if (!bare.empty() && (bare.back() == '-' || bare.back() == '_')) bare.pop_back();
+  for (const std::string& name : {stem, bare, path.parent_path().filename().string()})
+    if (!name.empty() && labels.knows(name)) return name;
+  return "";
 }
 
 // "2026-01-01T00:14:07Z", fraction allowed.
@@ -64,9 +76,29 @@ std::optional<Instant> iso_time(std::string_view s) {
 Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series,
                                     Batch& into) {
   FileSummary out;
+  std::set<std::pair<std::string, std::string_view>> told;
+  auto fact = [&](const std::string& entity, std::string_view key, const std::string& value, Instant when) {
+    if (!value.empty() && told.emplace(entity, key).second)
+      into.facts.push_back({when, entity, std::string(key), value, std::string(name)});
+  };
   auto each = [&](const PromSample& s) {
     LabelMap::Target target = labels.map(s);
     std::string_view metric = canonical_metric(s.name);
+    auto label = [&](std::string_view key) -> std::string {
+      for (const auto& [k, v] : s.labels)
+        if (k == key) return v;
+      return "";
+    };
+    if (target.mapped) {
+      Instant when = s.at.value_or(at);
+      if (s.name == "node_uname_info") fact(target.entity, fact::kKernel, label("release"), when);
+      else if (s.name == "node_infiniband_info") fact(target.entity, fact::kFirmware, label("firmware_version"), when);
+      else if (s.name == "node_network_mtu_bytes" && labels.kind_of(target.entity) == fabric::DeviceKind::kNic)
+        fact(target.entity, fact::kMtu, fmt::format("{:.0f}", s.value), when);
+      else if (s.name.starts_with("DCGM_"))
+        if (std::string node = labels.node_of(target.entity); !node.empty())
+          fact(node, fact::kDriver, label("DCGM_FI_DRIVER_VERSION"), when);
+    }
     if (!target.mapped) {
       if (out.unmapped++ == 0) out.first_unmapped = fmt::format("{} of '{}'", s.name, target.entity);
     }
@@ -97,19 +129,36 @@ Result<FileSource> FileSource::open(const std::vector<std::string>& paths, const
   }
   FileSource out;
   Batch batch;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    WEFT_ASSIGN(std::string text, read_file(files[i]));
-    Instant at =
-        time_in_name(fs::path(files[i]).filename().string()).value_or(options.start + options.every * static_cast<std::int64_t>(i));
-    WEFT_ASSIGN(FileSummary one, read_prometheus(text, files[i], at, labels, series, batch));
+  std::map<std::uint32_t, std::int64_t> pages;  // series → files that had it
+  for (const std::string& file : files) {
+    WEFT_ASSIGN(std::string text, read_file(file));
+    auto named = time_in_name(fs::path(file).filename().string());
+    constexpr Instant kNoTime(INT64_MIN);
+    Batch page;
+    LabelMap own = labels;
+    own.set_default_host(host_in_name(file, labels));
+    WEFT_ASSIGN(FileSummary one, read_prometheus(text, file, named.value_or(kNoTime), own, series, page));
+    std::int64_t nth = 0;
+    std::set<std::uint32_t> here;
+    for (const Sample& s : page.samples)
+      if (s.at == kNoTime) here.insert(s.series.v), nth = std::max(nth, pages[s.series.v]);
+    for (std::uint32_t s : here) pages[s] = nth + 1;
+    Instant at = options.start + options.every * nth;
+    for (Sample& s : page.samples)
+      if (s.at == kNoTime) s.at = at;
+    for (Fact& f : page.facts)
+      if (f.at == kNoTime) f.at = at;
+    batch.samples.insert(batch.samples.end(), page.samples.begin(), page.samples.end());
+    batch.facts.insert(batch.facts.end(), page.facts.begin(), page.facts.end());
     if (one.samples == 0)
-      return fail(ErrorKind::kInvalid, "holds no sample; give the output of an exporter (curl HOST:PORT/metrics)", files[i]);
+      return fail(ErrorKind::kInvalid, "holds no sample; give the output of an exporter (curl HOST:PORT/metrics)", file);
     out.summary_.files += 1, out.summary_.samples += one.samples, out.summary_.unmapped += one.unmapped,
         out.summary_.bad_lines += one.bad_lines;
     if (out.summary_.first_bad.empty()) out.summary_.first_bad = one.first_bad;
     if (out.summary_.first_unmapped.empty()) out.summary_.first_unmapped = one.first_unmapped;
   }
-  out.samples_ = std::move(batch.samples);
+  out.samples_ = std::move(batch.samples), out.facts_ = std::move(batch.facts);
+  std::stable_sort(out.facts_.begin(), out.facts_.end(), [](const Fact& a, const Fact& b) { return a.at < b.at; });
   std::stable_sort(out.samples_.begin(), out.samples_.end(), [](const Sample& a, const Sample& b) { return a.at < b.at; });
   if (!out.samples_.empty()) out.summary_.from = out.samples_.front().at, out.summary_.to = out.samples_.back().at;
   return out;
@@ -117,6 +166,7 @@ Result<FileSource> FileSource::open(const std::vector<std::string>& paths, const
 
 Status FileSource::poll(Instant until, Batch& into) {
   while (next_ < samples_.size() && samples_[next_].at <= until) into.samples.push_back(samples_[next_++]);
+  while (next_fact_ < facts_.size() && facts_[next_fact_].at <= until) into.facts.push_back(facts_[next_fact_++]);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // Scrapes kept as files: one file, or a directory of them in the order of their names. Samples without a timestamp get the time in the
-// file's name (its last run of 9 or more digits, seconds to nanoseconds), else start + n × every for the n-th file.
+// file's name (its last run of 9 or more digits, seconds to nanoseconds), else start + n × every, n being how many earlier files hold the
+// same series: pages of different hosts stand beside each other, pages of one host follow each other. A page that names no host belongs
+// to the host its file or folder is named after (host7.prom, host7-3.prom, host7/3.prom), when the site knows it.
 #pragma once
 
 #include <deque>
@@ -22,7 +24,8 @@ struct FileSummary {
   Instant from, to;
 };
 
-// Adds one exposition to `into`. `at`: time of samples without one.
+// Adds one exposition to `into`. `at`: time of samples without one. Settings that exporters tell in labels become facts: kernel
+// (node_uname_info), driver (DCGM), firmware (node_infiniband_info), and MTU (node_network_mtu_bytes of a device that is a NIC of the site).
 Result<FileSummary> read_prometheus(std::string_view text, std::string_view name, Instant at, const LabelMap& labels, SeriesTable& series,
                                     Batch& into);
 
@@ -38,7 +41,8 @@ class FileSource : public Source {
 
  private:
   std::vector<Sample> samples_;  // by time
-  std::size_t next_ = 0;
+  std::vector<Fact> facts_;      // by time
+  std::size_t next_ = 0, next_fact_ = 0;
   FileSummary summary_;
 };
 

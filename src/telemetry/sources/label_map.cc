@@ -29,6 +29,21 @@ bool kept(std::string_view key) {
 
 }  // namespace
 
+bool LabelMap::knows(const std::string& host) const { return names_.contains(host) || (site_ && site_->find_device(host).has_value()); }
+
+std::optional<DeviceKind> LabelMap::kind_of(const std::string& entity) const {
+  if (!site_) return std::nullopt;
+  auto d = site_->find_device(entity);
+  return d ? std::optional(site_->device(*d).kind) : std::nullopt;
+}
+
+std::string LabelMap::node_of(const std::string& entity) const {
+  if (!site_) return "";
+  auto d = site_->find_device(entity);
+  DeviceId node = d ? site_->container(*d, DeviceKind::kNode) : DeviceId{};
+  return node.ok() ? site_->name(node) : "";
+}
+
 LabelMap::Target LabelMap::map(const PromSample& sample) const {
   Target out;
   auto label = [&](std::initializer_list<std::string_view> keys) -> std::string {

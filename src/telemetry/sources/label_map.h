@@ -21,6 +21,11 @@ class LabelMap {
   // For samples that name no host (an exporter's own page): the host they come from.
   void set_default_host(std::string host) { default_host_ = std::move(host); }
 
+  bool knows(const std::string& host) const;  // a device of the site, or a name that was added
+  // Of a canonical name; nothing when the site has no such part.
+  std::optional<fabric::DeviceKind> kind_of(const std::string& entity) const;
+  std::string node_of(const std::string& entity) const;  // "" when it lies in none
+
   struct Target {
     std::string entity;
     std::string labels;   // "dim=tp": what tells series of one entity apart

@@ -1,7 +1,6 @@
 #include "telemetry/sources/scrape.h"
 
 #include "telemetry/names.h"
-#include "telemetry/sources/file.h"
 
 namespace weft::telemetry {
 
@@ -29,6 +28,9 @@ Status ScrapeSource::poll(Instant until, Batch& into) {
   auto read = read_prometheus(response->body, url_, until, labels_, series_, into);
   up(read ? 1 : 0);
   if (!read) return std::unexpected(read.error());
+  summary_.samples += read->samples, summary_.unmapped += read->unmapped, summary_.bad_lines += read->bad_lines;
+  if (summary_.first_bad.empty()) summary_.first_bad = read->first_bad;
+  if (summary_.first_unmapped.empty()) summary_.first_unmapped = read->first_unmapped;
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/http.h"
-#include "telemetry/sources/label_map.h"
+#include "telemetry/sources/file.h"
 #include "telemetry/types.h"
 
 namespace weft::telemetry {
@@ -15,6 +15,7 @@ class ScrapeSource : public Source {
   // Also emits up=1 or 0 for the host of the URL, as Prometheus does. An endpoint that fails is an error (unavailable) once per attempt.
   Status poll(Instant until, Batch& into) override;
   std::string name() const override { return url_; }
+  const FileSummary& summary() const { return summary_; }  // of all answers
 
  private:
   std::string url_, host_;
@@ -23,6 +24,7 @@ class ScrapeSource : public Source {
   Duration every_;
   HttpOptions http_;
   Instant last_;
+  FileSummary summary_;
 };
 
 }  // namespace weft::telemetry
