@@ -175,6 +175,24 @@ TEST(DiagnoseCauses, BlockedColdPlateHeatsBeforeItThrottles) {
   EXPECT_EQ(first(s.run(450)), "cold_plate_blocked sn1/node1/card5") << s.story();
 }
 
+// A card that draws more because its peers wait for it is warmer than they, but not for its power.
+TEST(DiagnoseCauses, HeatThatPowerExplainsIsNoFault) {
+  Site s;
+  s.text(
+      "series DCGM_FI_DEV_GPU_TEMP sn1/node*/card* : 0 62 ~0.005 | 300 62>50@340\n"
+      "series DCGM_FI_DEV_POWER_USAGE sn1/node*/card* : 0 620 ~0.01 | 300 620>400@340\n"
+      "series DCGM_FI_DEV_GPU_TEMP sn1/node1/card5 : 0 62 ~0.005\n"
+      "series DCGM_FI_DEV_POWER_USAGE sn1/node1/card5 : 0 620 ~0.01");
+  EXPECT_EQ(open_count(s.run(600)), 0) << s.story();
+}
+
+// Facts: +5 to +20 C over its peers. Half of the middle is seen too, when the rise is the card's own.
+TEST(DiagnoseCauses, MildBlockedColdPlate) {
+  Site s;
+  s.text("series DCGM_FI_DEV_GPU_TEMP sn1/node1/card5 : 0 62 ~0.01 | 900 62>68.5@960");
+  EXPECT_EQ(first(s.run(1200)), "cold_plate_blocked sn1/node1/card5") << s.story();
+}
+
 TEST(DiagnoseCauses, CoolantFlowExplainsEveryHotCard) {
   Site s;
   s.text(
@@ -307,6 +325,18 @@ TEST(DiagnoseCauses, ErrorRateLookAlikes) {
   }
 }
 
+// Scraped every ten seconds: light and error rate of one port that jump in the same scrape are enough.
+TEST(DiagnoseCauses, DirtyConnectorIsFoundInTheFirstScrape) {
+  Site s;
+  std::string p = s.far("sn1/node1/nic0");
+  s.text(
+      "series FEC_PRE_BER leaf*:* every=10 : 0 3e-9 ~0.15\nseries sfp_rx_power_dbm leaf*:* every=10 : 0 -2.1 ~0.01\n"
+      "series FEC_PRE_BER " +
+      p + " every=10 : 0 3e-9 ~0.15 | 240 4e-7 ~0.15\nseries sfp_rx_power_dbm " + p + " every=10 : 0 -2.1 ~0.01 | 240 -4.6 ~0.01");
+  EXPECT_EQ(first(s.run(245)), "connector_dirty " + s.link("sn1/node1/nic0")) << s.story();
+  ASSERT_TRUE(s.settled().has_value()) << s.story();
+}
+
 TEST(DiagnoseCauses, BringUpResidueIsNormal) {
   Site s;
   s.text("series FEC_UNCORR " + s.far("sn1/node2/nic0") + " : 0 +0 | 30 +4 | 31 +0");
@@ -417,6 +447,53 @@ TEST(DiagnoseCauses, DataAndExperts) {
   Site s;
   s.text("series weft_job_expert_tokens_max_over_mean job/b every=2 : 0 1.2 ~0.03 | 300 2.3 ~0.05");
   EXPECT_EQ(first(s.run(360)), "expert_imbalance job/b") << s.story();
+}
+
+// Loss in a spine shows at every NIC alike; only the probes know the way.
+TEST(DiagnoseCauses, SilentDropInASpineByItsProbes) {
+  for (std::string bad : {"spine2", "leaf1"}) {
+    Scene s("pod-144");
+    s.job("a", 0, {.tp = 8, .dp = 16});
+    std::string hit = bad == "spine2" ? "sn*/node*/nic*" : "sn1/node*/nic0";
+    s.text(
+        "series node_infiniband_out_of_sequence_total sn*/node*/nic* : 0 +0\nseries weft_telemetry_path_probe_loss_ratio leaf*:* every=10 "
+        ": 0 0\n"
+        "series weft_telemetry_path_probe_loss_ratio spine*:* every=10 : 0 0\nseries weft_telemetry_path_probe_loss_ratio spine1:3 "
+        "every=10 : 0 "
+        "0.01\nseries node_infiniband_out_of_sequence_total " +
+        hit + " : 0 +0 | 300 +30 ~0.1\nseries weft_telemetry_path_probe_loss_ratio " + bad + ":* every=10 : 0 0 | 300 0.001 ~0.1");
+    EXPECT_EQ(first(s.run(380)), "silent_drop " + bad) << s.story();
+  }
+}
+
+TEST(DiagnoseCauses, UplinksCollideAtALeafAndDownlinksAtASpine) {
+  for (std::string port : {"leaf1:40", "spine2:3", "st-leaf1:20"}) {
+    Scene s("pod-144");
+    std::string sw = port.substr(0, port.find(':'));
+    auto d = *s.snapshot().find_device(sw);
+    for (fabric::PortId p : s.snapshot().ports_of(d)) {
+      fabric::PortId far = s.snapshot().port(p).link.ok() ? s.snapshot().peer(p) : fabric::PortId{};
+      if (!far.ok() || s.snapshot().device(s.snapshot().port(far).device).kind != fabric::DeviceKind::kSwitch) continue;
+      if (s.snapshot().link(s.snapshot().port(p).link).spare) continue;
+      port = s.snapshot().name(p);
+      s.text("series SAI_PORT_STAT_IF_OUT_OCTETS " + port + " : 0 +6e9 ~0.1");
+      s.text("series SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS " + port + " : 0 +0");
+    }
+    EXPECT_EQ(open_count(s.run(200)), 0) << s.story();
+    s.text("series SAI_PORT_STAT_IF_OUT_OCTETS " + port + " : 0 +6e9 ~0.1 | 201 +4.8e10 ~0.02");
+    s.text("series SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS " + port + " : 0 +0 | 201 +2000 ~0.1");
+    EXPECT_EQ(first(s.run(270)), "ecmp_collision " + sw) << s.story();
+  }
+}
+
+// A port group that restarts after an update takes one link along, not the switch.
+TEST(DiagnoseCauses, RestartedPortGroupIsNoSwitchCrash) {
+  Site s;
+  std::string port = s.far("sn1/node1/nic0"), sw = port.substr(0, port.find(':'));
+  s.text("series node_infiniband_state_id sn1/node1/nic0 : 0 4 | 300 1 | 304 4\nseries SAI_PORT_OPER_STATUS " + port +
+         " : 0 1 | 300 2 | 304 1\nevent 300 switch_restart " + sw);
+  for (const Diagnosis& d : s.run(306))
+    for (const Cause& cause : d.causes) EXPECT_FALSE(cause.fault == "switch_crash" && cause.confidence > 0.5) << s.story();
 }
 
 TEST(DiagnoseCauses, CheckpointsOfTwoJobsTogether) {

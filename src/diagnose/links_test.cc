@@ -79,6 +79,20 @@ TEST(DiagnoseLinks, FlapIsNotDown) {
   EXPECT_EQ(first(s, s.run(100)), "link_flap " + near_link(s, "sn1/node1/nic0")) << s.story();
 }
 
+// Five seconds down between two switches, then up: no verdict before it comes back; a second time names the flap.
+TEST(DiagnoseLinks, LongFlapBetweenSwitchesIsNotDown) {
+  Scene s("pod-144");
+  s.text("series SAI_PORT_OPER_STATUS leaf*:* : 0 1\nseries SAI_PORT_OPER_STATUS spine*:* : 0 1");
+  fabric::PortId port;
+  for (fabric::PortId p : s.snapshot().ports_of(*s.snapshot().find_device("spine3")))
+    if (s.snapshot().port(p).link.ok()) port = p;
+  s.text("series SAI_PORT_OPER_STATUS " + s.snapshot().name(port) + " : 0 1 | 60 2 | 65 1 | 80 2 | 84 1\nseries SAI_PORT_OPER_STATUS " +
+         s.snapshot().name(s.snapshot().peer(port)) + " : 0 1 | 60 2 | 65 1 | 80 2 | 84 1");
+  for (double t = 61; t < 80; t += 1)
+    for (const Diagnosis& d : s.run(t)) EXPECT_FALSE(d.settled && !d.over) << t << " " << s.story();
+  EXPECT_EQ(first(s, s.run(82)), "link_flap " + s.snapshot().name(s.snapshot().port(port).link)) << s.story();
+}
+
 TEST(DiagnoseLinks, OneFlapIsHarmless) {
   Scene s;
   s.text(kHealthyLinks);

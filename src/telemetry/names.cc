@@ -94,6 +94,8 @@ constexpr MetricInfo kMetrics[] = {
     {metric::kIoWait, kGauge, "node", "ratio", "host CPU waiting for I/O", "node_exporter / Redfish"},
     {metric::kLeak, kGauge, "cdu", "flag", "1: a leak sensor is wet", "facility"},
     {metric::kLlrRetries, kCounter, "port", "retries", "link-layer retries", "SONiC / NIC driver"},
+    {metric::kPathProbeLoss, kGauge, "switch_port", "ratio",
+     "path-aware probes over this port that got lost, about ten a second each way; zero but for single ones", "path prober"},
     {metric::kPumpRpm, kGauge, "cdu", "rpm", "pump speed", "facility"},
     {metric::kRackPowerCap, kGauge, "rack", "W", "power cap of the rack", "facility"},
     {metric::kRackPower, kGauge, "rack", "W", "rack input power", "facility"},

@@ -81,6 +81,7 @@ inline constexpr N kSwPfcRx = "SAI_PORT_STAT_PFC_3_RX_PKTS";  // pause frames re
 inline constexpr N kSwPfcTx = "SAI_PORT_STAT_PFC_3_TX_PKTS";
 inline constexpr N kSwEcnMarked = "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS";
 inline constexpr N kSwQueue = "SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES";
+inline constexpr N kPathProbeLoss = "weft_telemetry_path_probe_loss_ratio";  // share of the path probes over this port that got lost
 // node (entity sn/node)
 inline constexpr N kNodeUp = "up";  // Prometheus: 0 when the scrape fails
 inline constexpr N kCpuBusy = "weft_telemetry_cpu_busy_ratio";

@@ -25,14 +25,26 @@ constexpr std::string_view kNic[] = {
     metric::kEcnMarkedRx, metric::kTxPauseSeconds, metric::kRxPauseSeconds, metric::kPrio0Tx,    metric::kPrio3Tx};
 constexpr std::string_view kLine[] = {metric::kPreFecBer, metric::kFecUncorrectable, metric::kLlrRetries, metric::kRxPower,
                                       metric::kTxPower,   metric::kTxBias,           metric::kModuleTemp};
-constexpr std::string_view kSwitch[] = {metric::kSwState,    metric::kSwSpeed, metric::kSwTx,    metric::kSwRx,        metric::kSwRxErrors,
-                                        metric::kSwDiscards, metric::kSwPfcRx, metric::kSwPfcTx, metric::kSwEcnMarked, metric::kSwQueue};
+constexpr std::string_view kSwitch[] = {metric::kSwState,     metric::kSwSpeed,    metric::kSwTx,         metric::kSwRx,
+                                        metric::kSwRxErrors,  metric::kSwDiscards, metric::kSwPfcRx,      metric::kSwPfcTx,
+                                        metric::kSwEcnMarked, metric::kSwQueue,    metric::kPathProbeLoss};
 constexpr std::string_view kNode[] = {metric::kNodeUp,    metric::kCpuBusy, metric::kCpuClock,  metric::kIoWait,    metric::kMemAvailable,
                                       metric::kInletTemp, metric::kFanRpm,  metric::kNodePower, metric::kPsuHealthy};
 constexpr std::string_view kRack[] = {metric::kRackPower, metric::kRackPowerCap, metric::kLeak};
 constexpr std::string_view kCdu[] = {metric::kCoolantFlow,     metric::kCoolantSupply, metric::kCoolantReturn,
                                      metric::kCoolantPressure, metric::kPumpRpm,       metric::kLeak};
 constexpr std::string_view kStorage[] = {metric::kStorageReadLatency, metric::kStorageRead, metric::kStorageWrite};
+
+// Share of the probes of one scrape interval that got lost over this port: whole probes, and now and then one for no reason at all.
+double probes_lost(const State& s, const Port& q, LinkId l, std::size_t port, std::uint64_t tick, std::uint64_t every, Noise& noise) {
+  double sent = 10.0 * static_cast<double>(every);
+  double loss = std::max(s.links[l.v].probe_loss, std::min(0.02, (q.knobs.crc + s.ports[s.built.peer(q.id).v].knobs.crc) * 1e-4));
+  if (!noise.on()) return loss;
+  double lost = mix(tick * s.ports.size() + port) % 20000 == 0 ? 1 : 0;
+  if (loss > 0)  // Poisson, by products of uniforms
+    for (double p = noise.random().uniform(), end = std::exp(-loss * sent); p > end; p *= noise.random().uniform()) ++lost;
+  return std::min(1.0, lost / sent);
+}
 
 }  // namespace
 
@@ -56,7 +68,7 @@ Emit::Emit(const State& s, telemetry::SeriesTable& series) {
     std::string entity = s.built.name(q.id);
     for (std::size_t m = 0; m < (q.optical ? 7 : 3); ++m) ports_[i].line[m] = name(kLine[m], entity);
     if (q.at_switch)
-      for (std::size_t m = 0; m < (q.ethernet ? 10 : 6); ++m) ports_[i].sw[m] = name(kSwitch[m], entity);
+      for (std::size_t m = 0; m < (q.ethernet ? 11 : 6); ++m) ports_[i].sw[m] = name(kSwitch[m], entity);
   }
   for (std::size_t i = 0; i < s.nodes.size(); ++i) all(nodes_[i].id, kNode, s.built.name(s.nodes[i].id));
   for (std::size_t i = 0; i < s.racks.size(); ++i) {
@@ -146,6 +158,8 @@ void Emit::samples(const State& s, const Traffic& traffic, const fabric::Snapsho
             push(9, std::floor(std::max(0.0, 2e5 * (1 + 0.5 * noise.normal()) + q.knobs.queue)));
     }
     if (!now) continue;
+    // A prober sends ten probes a second over every path and knows each hop; where a port is down there is no path.
+    if (q.at_switch && q.ethernet && up) to.push_back({ids.sw[10], t, probes_lost(s, q, l, i, tick, every, noise)});
     auto push = [&](std::size_t k, double v) { to.push_back({ids.line[k], t, v}); };
     if (up) {
       // Fractional steps only when there is something to say: a link that is down has no error ratio.

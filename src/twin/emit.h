@@ -29,7 +29,7 @@ class Emit {
   };
   struct PortIds {
     std::array<telemetry::SeriesId, 7> line;
-    std::array<telemetry::SeriesId, 10> sw;
+    std::array<telemetry::SeriesId, 11> sw;
   };
   struct NodeIds {
     std::array<telemetry::SeriesId, 9> id;

@@ -74,6 +74,7 @@ struct LinkKnobs {
   double latency_ns = 0;
   double foreign = 0;       // share taken by traffic that is nobody's here
   bool black_hole = false;  // large messages never arrive
+  double probe_loss = 0;    // share of small packets lost on the way over it
 };
 struct PortKnobs {
   double ber = 1, uncorrectable = 0, crc = 0, retries = 0;  // factor; the rest per second

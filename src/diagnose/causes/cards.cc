@@ -25,11 +25,22 @@ std::size_t companions(const Case& c, std::string_view sign) {
   return n;
 }
 
-// A blocked plate costs 5 to 20 C over the peers; more than that ends in throttling.
+// A blocked plate costs 5 to 20 C over the peers at the same power. Far beyond that, at the limit where clocks give way, it is the card.
 double beyond_plate(const Case& c) {
   for (const Finding* f : c.found("card_hot", Where::kSame))
-    if (!f->evidence.empty() && f->evidence[0].value - f->evidence[0].baseline > 20) return 2.5;
+    if (!f->evidence.empty() && f->evidence[0].value - f->evidence[0].baseline > 20 &&
+        f->evidence[0].value > c.context().rules["card_temperature"] - 1)
+      return 2.5;
   return 0;
+}
+// On its way to the limit a throttling card looks like a blocked plate: has it stopped getting hotter?
+bool heat_settled(const Case& c) {
+  const Context& x = c.context();
+  telemetry::SeriesId id = x.table.find(telemetry::metric::kGpuTemp, x.machine.name(c.part()));
+  if (id.v == UINT32_MAX || !x.windows.has(id)) return true;
+  telemetry::Baseline now = x.windows.baseline(id, x.now - seconds(35), x.now),
+                      before = x.windows.baseline(id, x.now - seconds(95), x.now - seconds(60));
+  return now.samples == 0 || before.samples == 0 || now.median - before.median < 2.5;
 }
 
 // One card alone. Several: what they share is the fault.
@@ -128,7 +139,7 @@ WEFT_REGISTER(causes(), {"card_thermal",
                          {{"thermal_throttle", Lift::kSame}, {"card_hot", Lift::kSame}},
                          {{"thermal_throttle", Where::kSame, 3.5, 0.5},
                           {"card_hot", Where::kSame, 2.0, 0.5},
-                          {"clock_low", Where::kSame, 0.7},
+                          {"clock_low", Where::kSame, 1.2},
                           {"hw_slowdown", Where::kSame, 0.3},
                           {"rank_late", Where::kSame, 0.7},
                           {"power_brake", Where::kSame, -4.0},
@@ -147,7 +158,7 @@ WEFT_REGISTER(causes(), {"cold_plate_blocked",
                          {{"card_hot", Lift::kSame}},
                          {{"card_hot", Where::kSame, 3.0, 2.0},
                           {"thermal_throttle", Where::kSame, 0.3},
-                          {"clock_low", Where::kSame, 0.3},
+                          {"clock_low", Where::kSame, -1.0},  // gives way in a step: the limit is reached
                           {"hw_slowdown", Where::kSame, 0.1},
                           {"rank_late", Where::kSame, 0.3},
                           {"power_brake", Where::kSame, -4.0},
@@ -157,8 +168,8 @@ WEFT_REGISTER(causes(), {"cold_plate_blocked",
                           {"inlet_hot", Where::kNode, -3.0},
                           {"supply_hot", Where::kFeeds, -3.0}},
                          kHot,
-                         60,
-                         nullptr,
+                         90,
+                         heat_settled,
                          judge_cold_plate});
 
 WEFT_REGISTER(causes(), {"card_slow_silent",

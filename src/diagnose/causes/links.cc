@@ -34,6 +34,17 @@ double not_the_device(const Case& c) {
   return out;
 }
 double judge_down(const Case& c) { return scale_out_only(c) + not_the_device(c); }
+// Between switches traffic finds another way within seconds, so that nothing is lost by waiting out a flap: down up to 6 s, then up again.
+bool no_flap(const Case& c) {
+  const Context& x = c.context();
+  const fabric::Snapshot& s = x.machine.snapshot();
+  const fabric::Link& l = s.link(c.part().link);
+  for (fabric::PortId end : {l.a, l.b})
+    if (s.device(s.port(end).device).kind != fabric::DeviceKind::kSwitch) return true;
+  Instant since = x.now;
+  for (const Finding* f : c.found("link_down", Where::kEnd)) since = std::min(since, f->since);
+  return x.now - since >= seconds(7);
+}
 double judge_up_down(const Case& c) { return scale_up_only(c) + not_the_device(c); }
 
 // Errors at one end only. `other` end quiet while it does export.
@@ -62,6 +73,24 @@ bool light_seen(const Case& c) {
   for (fabric::PortId end : {l.a, l.b}) {
     telemetry::SeriesId id = x.table.find(telemetry::metric::kRxPower, x.machine.snapshot().name(end));
     if (id.v != UINT32_MAX && x.windows.has(id) && !x.windows.stale(id, x.now) && x.windows.last_at(id) < onset + seconds(1)) return false;
+  }
+  return true;
+}
+
+// Low light received is dirt only while the far end still sends as it did: has it been read since?
+bool far_end_seen(const Case& c) {
+  const Context& x = c.context();
+  const fabric::Snapshot& s = x.machine.snapshot();
+  for (const Finding* f : c.found("rx_power_low", Where::kEnd)) {
+    const Part& p = x.machine.part(f->entity);
+    if (!p.port.ok()) continue;
+    fabric::PortId far = s.peer(p.port);
+    if (!far.ok()) continue;
+    for (std::string_view m : {telemetry::metric::kTxPower, telemetry::metric::kTxBias}) {
+      telemetry::SeriesId id = x.table.find(m, s.name(far));
+      if (id.v != UINT32_MAX && x.windows.has(id) && !x.windows.stale(id, x.now) && x.windows.last_at(id) + seconds(1) < f->since)
+        return false;
+    }
   }
   return true;
 }
@@ -106,15 +135,15 @@ WEFT_REGISTER(causes(), {"link_down",
                           {"retransmits", Where::kEnd, 0.3},
                           {"link_flapped", Where::kEnd, 0}},
                          "read the port state at both ends; it stays down after a bounce",
-                         3,
-                         nullptr,
+                         4,
+                         no_flap,
                          judge_down});
 
 WEFT_REGISTER(causes(), {"link_flap",
                          "port goes down and comes back, again and again",
-                         {{"link_flap", Lift::kLink}},
+                         {{"link_flap", Lift::kLink}, {"link_down", Lift::kLink}},  // the first time down looks like staying down
                          {{"link_flap", Where::kEnd, 7.0},
-                          {"link_down", Where::kEnd, 0.1},
+                          {"link_down", Where::kEnd, 2.5},
                           {"link_flapped", Where::kEnd, 0},
                           {"ber_step", Where::kEnd, 0.1},
                           {"rx_errors", Where::kEnd, 0},
@@ -152,8 +181,8 @@ WEFT_REGISTER(causes(), {"connector_dirty",
                           {"ber_slope", Where::kEnd, -1.5},
                           {"module_hot", Where::kEnd, -1.0}},
                          kOptics,
-                         9,
-                         nullptr,
+                         3,
+                         far_end_seen,
                          scale_out_only});
 
 WEFT_REGISTER(causes(), {"optic_ageing",

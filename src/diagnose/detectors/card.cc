@@ -110,9 +110,11 @@ void examine_throttle(Context& c, SeriesId id) {
   std::string_view entity = c.table.entity(id);
   auto bits = [](double v) { return v >= 0 && v < 1e9 ? static_cast<unsigned>(v) : 0u; };
   auto raise = [&](std::string_view sign, unsigned mask, const char* text, Layer layer) {
+    // A card scraped every ten seconds need not say it three times, nor one that is known to be hot.
+    int need = mask & 0x60 && alive(c, "card_hot", entity) ? 1 : c.windows.interval(id) > seconds(4) ? 2 : 3;
     Instant since;
     if (count_last(
-            c, id, 10, [&](double v) { return bits(v) & mask; }, &since) < 3)
+            c, id, 10, [&](double v) { return bits(v) & mask; }, &since) < need)
       return;
     const Finding* old = c.findings.find(sign, entity);
     // The flags come in waves with fans and pumps: held for a while.
@@ -131,6 +133,13 @@ struct Seen {
   SeriesId id;
   double now = NAN, before = NAN;  // medians of the last 15 s, and of own history
 };
+
+// Own level over a span: minutes when there are enough of them, else samples.
+Baseline past_level(const Context& c, SeriesId id, Instant from, Instant to) {
+  Baseline b = c.windows.minute_baseline(id, from, to - seconds(45));
+  if (b.samples < 4) b = c.windows.baseline(id, std::max(from, c.now - minutes(10)), to);
+  return b;
+}
 
 // Cards of one job with their levels. History: minutes since the job's load began, or native when young.
 std::vector<Seen> levels(const Context& c, const RunningJob& job, std::string_view m) {
@@ -159,31 +168,91 @@ double median_of(const std::vector<Seen>& all, double Seen::*field, DeviceId not
   return telemetry::median(v);
 }
 
+// What carries a card's heat away, as it is now and as it was over `from` … `to`: the loop's water, else the node's air. NaN when unknown.
+struct Inlet {
+  double now = NAN, before = NAN;
+};
+Inlet inlet_of(const Context& c, DeviceId card, Instant from, Instant to) {
+  std::vector<std::pair<std::string, std::string_view>> sources;
+  for (DeviceId cdu : c.machine.feeds_of(card, DeviceKind::kCdu))
+    for (std::string_view m : {metric::kCoolantSupply, metric::kCoolantReturn}) sources.emplace_back(c.machine.snapshot().name(cdu), m);
+  if (sources.empty())
+    if (DeviceId n = c.machine.node_of(card); n.ok()) sources.emplace_back(c.machine.snapshot().name(n), metric::kInletTemp);
+  Inlet out;
+  double now = 0, before = 0, n = 0;
+  for (const auto& [entity, m] : sources) {
+    SeriesId id = c.table.find(m, entity);
+    if (id.v == UINT32_MAX || !c.windows.has(id) || c.windows.stale(id, c.now)) continue;
+    Baseline recent = c.windows.baseline(id, c.now - seconds(65), c.now), past = past_level(c, id, from, to);
+    if (recent.samples < 2 || past.samples < 2) continue;
+    now += recent.median, before += past.median, ++n;
+  }
+  if (n > 0) out.now = now / n, out.before = before / n;
+  return out;
+}
+
+// Load moves temperatures by tens of degrees, so each card is held against itself: how far it stands above what its own past says for
+// the power it draws now and the water or air it gets now ((T - Tin) / P), beyond what its peers stand above theirs. The last minute's
+// median, so that no wave of fans or load decides.
+void judge_heat(Context& c, const RunningJob& job, const std::vector<Seen>& temp) {
+  struct Rise {
+    const Seen* seen;
+    double now, expected, rise;
+  };
+  std::vector<Rise> rises;
+  Instant from = std::max(job.since + seconds(60), c.now - hours(2));
+  for (const Seen& s : temp) {
+    // Its past ends where its trouble began.
+    const Finding* old = c.findings.find("card_hot", c.machine.snapshot().name(s.card));
+    Instant to = old ? std::min(old->since, c.now) - seconds(45) : c.now - seconds(75);
+    Rise r{&s, NAN, NAN, NAN};
+    Baseline recent = c.windows.baseline(s.id, c.now - seconds(65), c.now), past = past_level(c, s.id, from, to);
+    SeriesId watts = c.table.find(metric::kPower, c.machine.snapshot().name(s.card));
+    bool power = watts.v != UINT32_MAX && c.windows.has(watts) && !c.windows.stale(watts, c.now);
+    if (recent.samples >= 3 && past.samples >= 4) {
+      r.now = recent.median;
+      r.expected = past.median;
+      Inlet in = inlet_of(c, s.card, from, to);
+      if (power && std::isfinite(in.now)) {
+        double p = c.windows.baseline(watts, c.now - seconds(65), c.now).median, was = past_level(c, watts, from, to).median;
+        // At far another load (idle, start) even this says little.
+        if (p > 0.6 * was && p < 1.6 * was) r.expected = in.now + (past.median - in.before) * p / was;
+        else r.expected = NAN;
+      }
+      r.rise = r.now - r.expected;
+    }
+    rises.push_back(r);
+  }
+  std::vector<double> known;
+  for (const Rise& r : rises)
+    if (std::isfinite(r.rise)) known.push_back(r.rise);
+  double common = known.size() >= 4 ? telemetry::median(known) : NAN;
+  double limit = c.rules[c.now - job.since < minutes(12) ? "card_hot_over_peers_young" : "card_hot_over_peers"];
+  for (const Rise& r : rises) {
+    double excess = r.rise - common;
+    std::string name = c.machine.snapshot().name(r.seen->card);
+    const Finding* old = c.findings.find("card_hot", name);
+    bool hot = std::isfinite(excess) && excess > (old ? 0.7 : 1) * limit;
+    bool over = r.seen->now >= c.rules["card_temperature"];
+    if (!hot && !over) continue;
+    double t = over && !std::isfinite(r.now) ? r.seen->now : r.now, expected = std::isfinite(excess) ? t - excess : r.seen->before;
+    c.raise("card_hot", name, Layer::kWater, std::min(1.0, 0.5 + std::max(excess, r.seen->now - 80) / 30), seconds(45),
+            old ? old->since : c.now - seconds(30),
+            {c.evidence(r.seen->id, t, expected,
+                        fmt::format("{:.0f} C where its own past and its peers say {:.0f} C at this power and inlet", t, expected),
+                        c.now - seconds(60))});
+  }
+}
+
 void sweep_peers(Context& c) {
   if (!c.machine.ready()) return;
   for (const RunningJob& job : c.machine.jobs()) {
     if (!job.running || c.now - job.since < minutes(2)) continue;
     std::vector<Seen> temp = levels(c, job, metric::kGpuTemp), clock = levels(c, job, metric::kSmClock);
     if (temp.size() >= 4) {
-      double now = median_of(temp, &Seen::now, {}), before = median_of(temp, &Seen::before, {});
-      // Temperatures settle for minutes after a start: until the own offset has a history, only a large rise counts.
-      double limit = c.rules[c.now - job.since < minutes(12) ? "card_hot_over_peers_young" : "card_hot_over_peers"];
-      for (const Seen& s : temp) {
-        if (!std::isfinite(s.now)) continue;
-        // Its rise beyond the peers' rise since its own usual offset.
-        double rise = (s.now - now) - (s.before - before);
-        bool hot = std::isfinite(rise) && rise > limit;
-        bool over = s.now >= c.rules["card_temperature"];
-        if (!hot && !over) continue;
-        std::string name = c.machine.snapshot().name(s.card);
-        const Finding* old = c.findings.find("card_hot", name);
-        c.raise("card_hot", name, Layer::kWater, std::min(1.0, 0.5 + std::max(rise, s.now - 80) / 30), seconds(45),
-                old ? old->since : c.now - seconds(15),
-                {c.evidence(s.id, s.now, std::isfinite(s.before) ? s.before : now,
-                            fmt::format("{:.0f} C, peers {:.0f} C; usually {:+.0f} C to them", s.now, now, s.before - before),
-                            c.now - seconds(15))});
-      }
+      judge_heat(c, job, temp);
       // Everything warmer together, whatever the cause.
+      double now = median_of(temp, &Seen::now, {}), before = median_of(temp, &Seen::before, {});
       if (now - before > 5)
         c.raise("cards_warmer", "job/" + job.job.name, Layer::kWater, std::min(1.0, 0.3 + (now - before) / 30), seconds(45),
                 c.now - seconds(15),

@@ -30,10 +30,26 @@ double ber_limit(const Context& c, const Baseline& b) {
   return b.median + std::max(c.rules["ber_step_decades"], c.rules["ber_noise_factor"] * b.mad / std::sqrt(5.0));
 }
 
+// The newest error rate, or the newest received light, of the same port: two instruments that jump in the same scrape need no third sample.
+bool ber_jumped(const Context& c, std::string_view entity) {
+  SeriesId id = c.table.find(metric::kPreFecBer, entity);
+  if (id.v == UINT32_MAX || !c.windows.has(id) || c.windows.stale(id, c.now)) return false;
+  Baseline b = ber_history(c, id);
+  return b.samples >= 12 && decades(c.windows.last(id)) > ber_limit(c, b) && c.now - c.windows.last_at(id) <= c.windows.interval(id);
+}
+bool light_fell(const Context& c, std::string_view entity) {
+  SeriesId id = c.table.find(metric::kRxPower, entity);
+  if (id.v == UINT32_MAX || !c.windows.has(id) || c.windows.stale(id, c.now)) return false;
+  Baseline b = long_history(c, id);
+  double v = c.windows.last(id);
+  return b.samples >= 12 && v > -30 && v < b.median - c.rules["rx_power_drop_db"] - 3 * b.mad &&
+         c.now - c.windows.last_at(id) <= c.windows.interval(id);
+}
+
 void arm_ber(Context& c, SeriesId id) {
   if (alive(c, "ber_step", c.table.entity(id))) return;  // its history is the faulty one by now
   Baseline b = ber_history(c, id);
-  if (b.samples < 20) return;
+  if (b.samples < 12) return;
   c.windows.set_wire(id, kNone, std::pow(10, ber_limit(c, b)));
 }
 
@@ -41,11 +57,11 @@ void arm_ber(Context& c, SeriesId id) {
 void examine_ber(Context& c, SeriesId id) {
   std::string_view entity = c.table.entity(id);
   std::vector<Point> p = c.windows.last_points(id, 640);
-  if (p.size() < 30) return;
+  if (p.size() < 16) return;
   for (Point& q : p) q.value = decades(q.value);
   std::vector<double> now;
-  bool slow_exporter = c.windows.interval(id) > seconds(4);
-  std::size_t recent = slow_exporter ? (suspect(c, entity) ? 1 : 2) : suspect(c, entity) ? 2 : 8;
+  bool slow_exporter = c.windows.interval(id) > seconds(4), quick = suspect(c, entity) || light_fell(c, entity);
+  std::size_t recent = slow_exporter ? (quick ? 1 : 2) : quick ? 2 : 8;
   for (std::size_t i = p.size() - recent; i < p.size(); ++i) now.push_back(p[i].value);
   double level = recent <= 2 ? *std::min_element(now.begin(), now.end()) : telemetry::median(now);
   const Finding* old = c.findings.find("ber_step", entity);
@@ -62,7 +78,7 @@ void examine_ber(Context& c, SeriesId id) {
   std::vector<double> first;
   for (std::size_t i = 0; i < cp.index; ++i) first.push_back(p[i].value);
   before = telemetry::robust(first);
-  if (before.samples < 15 || level < ber_limit(c, before)) return;
+  if (before.samples < 12 || level < ber_limit(c, before)) return;
   if (cp.line_error < cp.step_error) return;  // a slope: the slow look below names it
   Instant since = p[cp.index].at;
   double rise = level - before.median;
@@ -155,7 +171,7 @@ void arm_light(Context& c, SeriesId id) {
   std::string_view m = c.table.metric(id), e = c.table.entity(id);
   if (alive(c, "rx_power_low", e) || alive(c, "tx_power_low", e) || alive(c, "tx_bias_up", e)) return;
   Baseline b = long_history(c, id);
-  if (b.samples < 15) return;
+  if (b.samples < 12) return;
   if (m == metric::kTxBias) c.windows.set_wire(id, kNone, b.median * (1 + c.rules["tx_bias_rise"]) + 3 * b.mad);
   else if (m == metric::kTxPower) c.windows.set_wire(id, b.median - c.rules["tx_power_drop_db"] - 3 * b.mad, kNone);
   else c.windows.set_wire(id, b.median - c.rules["rx_power_drop_db"] - 3 * b.mad, kNone);
@@ -172,7 +188,7 @@ void examine_light(Context& c, SeriesId id) {
                       : b.median - (m == metric::kTxPower ? c.rules["tx_power_drop_db"] : c.rules["rx_power_drop_db"]);
   Instant since;
   auto beyond = [&](double v) { return bias ? v > limit : v < limit; };
-  bool quick = suspect(c, e), slow_exporter = c.windows.interval(id) > seconds(4);
+  bool quick = suspect(c, e) || ber_jumped(c, e), slow_exporter = c.windows.interval(id) > seconds(4);
   std::size_t of = quick ? 1 : slow_exporter ? 3 : 10;
   if (count_last(c, id, of, beyond, &since) < (quick ? 1 : slow_exporter ? 3 : 8)) return;
   count_last(c, id, 640, beyond, &since);
@@ -208,12 +224,6 @@ void examine_errors(Context& c, SeriesId id) {
   if (hits < (fec ? c.rules["fec_uncorrectable_min"] : c.rules["rx_errors_samples"])) return;
   // A port that just went down or came up counts rubbish for a moment.
   if (alive(c, "link_down", c.table.entity(id))) return;
-  if (c.machine.ready())  // what does the light say right now?
-    if (fabric::LinkId l = c.machine.link_of(c.machine.part(c.table.entity(id))); l.ok())
-      for (fabric::PortId end : {c.machine.snapshot().link(l).a, c.machine.snapshot().link(l).b})
-        for (std::string_view m : {metric::kRxPower, metric::kTxPower, metric::kTxBias})
-          if (SeriesId light = c.table.find(m, c.machine.snapshot().name(end)); light.v != UINT32_MAX && c.windows.has(light))
-            examine_light(c, light);
   std::string_view sign = fec ? "fec_uncorrectable" : "rx_errors";
   if (const Finding* old = c.findings.find(sign, c.table.entity(id))) since = old->since;
   c.raise(
@@ -221,6 +231,12 @@ void examine_errors(Context& c, SeriesId id) {
       {c.evidence(id, inc.value, 0,
                   fmt::format("{}{:.0f} in {:.0f} s, in {} samples", inc.at_least ? "at least " : "", inc.value, to_seconds(span), hits),
                   since)});
+  if (c.machine.ready())  // what does the light say right now?
+    if (fabric::LinkId l = c.machine.link_of(c.machine.part(c.table.entity(id))); l.ok())
+      for (fabric::PortId end : {c.machine.snapshot().link(l).a, c.machine.snapshot().link(l).b})
+        for (std::string_view m : {metric::kRxPower, metric::kTxPower, metric::kTxBias})
+          if (SeriesId light = c.table.find(m, c.machine.snapshot().name(end)); light.v != UINT32_MAX && c.windows.has(light))
+            examine_light(c, light);
 }
 
 void arm_retries(Context& c, SeriesId id) {

@@ -7,6 +7,7 @@ namespace {
 
 using fabric::DeviceId;
 using fabric::DeviceKind;
+using fabric::Network;
 
 double level_of(const std::vector<Point>& p) {
   std::vector<double> v;
@@ -141,41 +142,85 @@ void sweep_priority(Context& c) {
   }
 }
 
-// Uplinks of one switch, last 30 s: one full, siblings idle.
+// Ways from one switch to the next, last 30 s: one full, siblings idle. Upwards that is enough; downwards traffic is as uneven as the jobs
+// lie, so there the full way must show a queue or marks as well (growth on aggregation downlinks, Alibaba HPN).
 void sweep_uplinks(Context& c) {
   if (!c.machine.ready()) return;
   const fabric::Snapshot& s = c.machine.snapshot();
+  constexpr auto kData = fabric::bit(Network::kScaleOut) | fabric::bit(Network::kStorage);
   for (DeviceId d : s.of_kind(DeviceKind::kSwitch)) {
-    if (s.device(d).tier != 0) continue;
-    std::vector<double> use;
-    double busiest = 0;
+    double sum = 0, busiest = 0;
+    std::size_t ways = 0;
     std::string busy_port;
     for (fabric::PortId p : s.ports_of(d)) {
       fabric::LinkId l = s.port(p).link;
-      if (!l.ok() || !s.health(l).in_service || s.link(l).spare || !(s.link(l).networks & fabric::bit(fabric::Network::kScaleOut)))
-        continue;
+      if (!l.ok() || !s.health(l).in_service || s.link(l).spare || !(s.link(l).networks & kData)) continue;
       fabric::PortId far = s.peer(p);
       if (!far.ok() || s.device(s.port(far).device).kind != DeviceKind::kSwitch) continue;
-      SeriesId tx = c.table.find(metric::kSwTx, s.name(p));
+      std::string name = s.name(p);
+      SeriesId tx = c.table.find(metric::kSwTx, name);
       if (tx.v == UINT32_MAX || !c.windows.has(tx) || c.windows.stale(tx, c.now)) continue;
       std::vector<double> v;
       for (const Point& q : c.windows.points(tx, c.now - seconds(30), c.now)) v.push_back(q.value);
       if (v.size() < 3 || s.link(l).rate.value() <= 0) continue;
       // Bursts of steps: compare what the busy moments reach.
       double u = telemetry::quantile(v, 0.9) * 8 / s.link(l).rate.value();
-      use.push_back(u);
-      if (u > busiest) busiest = u, busy_port = s.name(p);
+      sum += u, ++ways;
+      bool counts = s.device(d).tier == 0 || alive(c, "congestion", name) || alive(c, "queue_high", name);
+      if (counts && u > busiest) busiest = u, busy_port = name;
     }
-    if (use.size() < 2) continue;
-    double mean = 0;
-    for (double u : use) mean += u / static_cast<double>(use.size());
-    if (busiest < c.rules["uplink_busy"] || busiest < c.rules["uplink_uneven"] * mean) continue;
+    if (ways < 2) continue;
+    double siblings = (sum - busiest) / static_cast<double>(ways - 1);
+    if (busiest < c.rules["uplink_busy"] || busiest < c.rules["uplink_uneven"] * siblings) continue;
     const Finding* old = c.findings.find("uplinks_uneven", s.name(d));
     Instant since = old ? old->since : c.now - seconds(30);
     c.raise(
-        "uplinks_uneven", s.name(d), Layer::kNetwork, std::min(1.0, 0.4 + busiest / mean / 10), seconds(45), since,
-        {{std::string(metric::kSwTx), busy_port, busiest, mean,
-          fmt::format("busiest uplink at {:.0f} %, mean of {} uplinks {:.0f} %", 100 * busiest, use.size(), 100 * mean), since, c.now}});
+        "uplinks_uneven", s.name(d), Layer::kNetwork, std::min(1.0, 0.4 + busiest / std::max(siblings, 0.05) / 10), seconds(45), since,
+        {{std::string(metric::kSwTx), busy_port, busiest, siblings,
+          fmt::format("busiest way at {:.0f} %, mean of its {} siblings {:.0f} %", 100 * std::min(1.0, busiest), ways - 1, 100 * siblings),
+          since, c.now}});
+  }
+}
+
+// Path probes that get lost, by the switch they crossed: lost over many of its ports and an order more than over all other ports together.
+// A leaf that loses takes one port in many of a spine along, not most of them.
+void sweep_probes(Context& c) {
+  if (!c.machine.ready()) return;
+  const fabric::Snapshot& s = c.machine.snapshot();
+  struct Count {
+    double lost = 0, sent = 0;
+    std::size_t ports = 0, lossy = 0;
+  };
+  std::map<DeviceId, Count> switches;
+  Count all;
+  Instant from = c.now - seconds(c.rules["probe_window"]);
+  for (SeriesId id : c.table.of_metric(metric::kPathProbeLoss)) {
+    if (!c.windows.has(id) || c.windows.stale(id, c.now)) continue;
+    const Part& part = c.machine.part(c.table.entity(id));
+    if (!part.port.ok() || !part.link.ok() || c.machine.handled(part)) continue;
+    double each = 10 * to_seconds(c.windows.interval(id)), lost = 0, sent = 0;
+    for (const Point& p : c.windows.points(id, from, c.now)) lost += p.value * each, sent += each;
+    if (sent <= 0) continue;
+    all.lost += lost, all.sent += sent;
+    for (fabric::PortId end : {s.link(part.link).a, s.link(part.link).b}) {
+      DeviceId d = s.port(end).device;
+      if (s.device(d).kind != DeviceKind::kSwitch) continue;
+      Count& n = switches[d];
+      n.lost += lost, n.sent += sent, ++n.ports, n.lossy += lost > 0.5;
+    }
+  }
+  for (const auto& [d, n] : switches) {
+    if (n.lost < c.rules["probes_lost_min"] || n.lossy < 3) continue;
+    double rate = n.lost / n.sent, rest = (all.lost - n.lost) / std::max(1.0, all.sent - n.sent);
+    if (rate < 10 * rest + c.rules["probe_loss"]) continue;
+    std::string name = s.name(d);
+    const Finding* old = c.findings.find("probe_loss", name);
+    c.raise("probe_loss", name, Layer::kNetwork, std::min(1.0, 0.7 + 0.05 * n.lost / c.rules["probes_lost_min"]), seconds(60),
+            old ? old->since : from,
+            {{std::string(metric::kPathProbeLoss), name, rate, rest,
+              fmt::format("{:.0f} probes lost over {} of its {} ports in {:.0f} s ({:.1e}), elsewhere {:.1e}", n.lost, n.lossy, n.ports,
+                          c.rules["probe_window"], rate, rest),
+              from, c.now}});
   }
 }
 
@@ -213,6 +258,9 @@ WEFT_REGISTER(detectors(), {"ecn_answers",
                             sweep_ecn});
 WEFT_REGISTER(detectors(),
               {"priorities", "RDMA traffic on the lossy priority", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_priority});
+WEFT_REGISTER(
+    detectors(),
+    {"path_probes", "path probes lost, by the switch they crossed", {}, nullptr, false, nullptr, {}, nullptr, seconds(5), sweep_probes});
 WEFT_REGISTER(detectors(),
               {"uplinks", "uplinks of a switch unevenly used", {}, nullptr, false, nullptr, {}, nullptr, seconds(10), sweep_uplinks});
 

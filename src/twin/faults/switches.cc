@@ -71,6 +71,7 @@ void silent(State& s, Active& a) {
   for (fabric::LinkId l : s.network_links(a.target.device)) {
     if (!s.ethernet(l)) continue;
     s.links[l.v].rate = std::max(0.3, 1 - s.parameters->get("silent_drop.rate_loss") * a.magnitude);
+    s.links[l.v].probe_loss = std::min(1e-2, s.parameters->get("silent_drop.probe_loss") * a.magnitude);
     // Those whose flows cross it notice: NICs at its own ports, and with a smaller part of their flows those one switch further down.
     auto notice = [&](fabric::DeviceId d, double part) {
       if (s.built.device(d).kind != fabric::DeviceKind::kNic) return;
