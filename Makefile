@@ -1,6 +1,7 @@
 # Every target does the set-up it needs (Debian 12 packages through scripts/setup.sh, the web page through scripts/page.sh).
 #
 #   make build              build/weft                          make bench     benchmarks (bench/)
+#   make bench-packet       speed of the packet model
 #   make run [SITE=lab-32]  a site in the twin, with its page    make fuzz      FUZZ_SECONDS=120 a target
 #   make test               every fast test                     make soak      long clean runs: no false alarm
 #   make scenarios          every fault, judged (SEEDS=5)        make format    clang-format in place
@@ -24,7 +25,7 @@ CONFIGURE = cmake -G Ninja -S . $(shell command -v ccache >/dev/null && echo -DC
   $(shell command -v mold >/dev/null && echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold) --log-level=WARNING
 SOURCES = git ls-files -co --exclude-standard -- '*.cc' '*.h' | grep -E '^(src|tests|bench|fuzz)/'
 
-.PHONY: test-page build run test slow bench fuzz soak clean-day scenarios check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
+.PHONY: test-page build run test slow bench fuzz bench-packet soak clean-day scenarios check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
 
 setup:
 	@scripts/setup.sh build
@@ -55,6 +56,12 @@ bench: page
 	@$(CONFIGURE) -B build
 	@cmake --build build -j $(JOBS) --target weft_bench
 	@build/weft_bench --benchmark_repetitions=3 --benchmark_report_aggregates_only=true $(ARGS)
+
+# X M packet-hops/s of the packet model at 128, 1,024 and 8,192 hosts: make bench-packet [THREADS=1 RUNS=3]
+bench-packet: page
+	@$(CONFIGURE) -B build
+	@cmake --build build -j $(JOBS) --target weft_packet_speed
+	@build/weft_packet_speed $(or $(THREADS),1) $(or $(RUNS),3)
 
 fuzz:
 	@scripts/setup.sh fuzz

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/job_options.h"
+#include "cli/sim_verbs.h"
 #include "fabric/delta.h"
 #include "fabric/site.h"
 #include "place/place.h"
@@ -17,6 +18,12 @@
 #include "workload/step.h"
 
 namespace weft::cli {
+
+Registry<SimVerbEntry>& sim_verbs() {
+  static Registry<SimVerbEntry> registry("sim verb");
+  return registry;
+}
+
 namespace {
 
 using fabric::DeviceId;
@@ -267,6 +274,13 @@ Report outcome_report(const fabric::Snapshot& s, const Outcome& o) {
 }
 
 int run(const std::vector<std::string>& words, Io& io) {
+  // The other verbs have files of their own; the verb may come after the site.
+  for (std::size_t i = 0; i < words.size() && i < 2 && !words[i].starts_with("-"); ++i)
+    if (const SimVerbEntry* v = sim_verbs().find(words[i])) {
+      std::vector<std::string> rest = words;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      return v->run(rest, io);
+    }
   const std::vector<OptionSpec> known = specs();
   auto options = parse_options(words, known);
   if (!options) return report_error(options.error(), io);
@@ -275,6 +289,8 @@ int run(const std::vector<std::string>& words, Io& io) {
         "weft sim step|prefill|decode SITE --model NAME [--tp N --pp N --dp N …]",
         "Places the job, builds one training step (or the prefill of one prompt, or one decoding step) and runs it on the flow model.",
         known, kExamples);
+    io.out << "\nOther verbs (weft sim VERB --help):\n";
+    for (const SimVerbEntry& v : sim_verbs().entries()) io.out << fmt::format("  {:<10} {}\n", v.name, v.help);
     return 0;
   }
   Outcome o;
