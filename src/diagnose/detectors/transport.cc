@@ -189,7 +189,7 @@ void sweep_probes(Context& c) {
   const fabric::Snapshot& s = c.machine.snapshot();
   struct Count {
     double lost = 0, sent = 0;
-    std::size_t ports = 0, lossy = 0;
+    std::map<fabric::LinkId, double> lossy;  // lost, by link
   };
   std::map<DeviceId, Count> switches;
   Count all;
@@ -206,11 +206,14 @@ void sweep_probes(Context& c) {
       DeviceId d = s.port(end).device;
       if (s.device(d).kind != DeviceKind::kSwitch) continue;
       Count& n = switches[d];
-      n.lost += lost, n.sent += sent, ++n.ports, n.lossy += lost > 0.5;
+      n.lost += lost, n.sent += sent;
+      if (lost > 0.5) n.lossy[part.link] += lost;
     }
   }
   for (const auto& [d, n] : switches) {
-    if (n.lost < c.rules["probes_lost_min"] || n.lossy < 3) continue;
+    double worst = 0;  // one bad link is not its switch
+    for (const auto& [link, lost] : n.lossy) worst = std::max(worst, lost);
+    if (n.lost < c.rules["probes_lost_min"] || n.lossy.size() < 3 || worst > 0.6 * n.lost) continue;
     double rate = n.lost / n.sent, rest = (all.lost - n.lost) / std::max(1.0, all.sent - n.sent);
     if (rate < 10 * rest + c.rules["probe_loss"]) continue;
     std::string name = s.name(d);
@@ -218,8 +221,8 @@ void sweep_probes(Context& c) {
     c.raise("probe_loss", name, Layer::kNetwork, std::min(1.0, 0.7 + 0.05 * n.lost / c.rules["probes_lost_min"]), seconds(60),
             old ? old->since : from,
             {{std::string(metric::kPathProbeLoss), name, rate, rest,
-              fmt::format("{:.0f} probes lost over {} of its {} ports in {:.0f} s ({:.1e}), elsewhere {:.1e}", n.lost, n.lossy, n.ports,
-                          c.rules["probe_window"], rate, rest),
+              fmt::format("{:.0f} probes lost over {} of its {} links in {:.0f} s ({:.1e}), elsewhere {:.1e}", n.lost, n.lossy.size(),
+                          c.machine.links_at(d).size(), c.rules["probe_window"], rate, rest),
               from, c.now}});
   }
 }
