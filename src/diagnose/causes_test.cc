@@ -411,6 +411,24 @@ TEST(DiagnoseCauses, SilentSlowCardByItsLateness) {
   EXPECT_EQ(first(s.run(400)), "card_slow_silent sn1/node1/card5") << s.story();
 }
 
+// Slow since a moment before the job was moved off another node: this run knows no better, the run before does.
+TEST(DiagnoseCauses, SlowCardAcrossARestart) {
+  Site s;
+  std::string on = "run on ", moved;
+  for (int r = 0; r < 16; ++r) {
+    std::string card = "sn1/node" + std::to_string(1 + r / 8) + "/card" + std::to_string(r % 8);
+    on += (r ? "," : "") + card;
+  }
+  s.text("event 2 job_started job/a - " + on);
+  for (int r = 0; r < 16; ++r) {
+    std::string label = " every=2 labels=rank=" + std::to_string(r);
+    s.text("series weft_job_rank_compute_seconds job/a" + label + " : 0 1.4 ~0.004 | 300 stop | 350 " + (r == 5 ? "1.5" : "1.4") +
+           " ~0.004");
+  }
+  s.text("event 340 job_resumed job/a 7 " + on);
+  EXPECT_EQ(first(s.run(480)), "card_slow_silent sn1/node1/card5") << s.story();
+}
+
 TEST(DiagnoseCauses, ConstantOffsetIsNotAnEvent) {
   Site s;
   s.text("series weft_job_rank_compute_seconds job/a every=2 labels=rank=5 : 0 1.54 ~0.006");

@@ -2,7 +2,7 @@
 //   series METRIC ENTITY [labels=a=b] [every=5] : 0 60 ~0.02 | 100 75 | 200 75>90@260 | 300 stop
 // From each time on the value stands there, moves linearly to the value after '>' at the time after '@', or the series stops; "~0.02" adds noise of
 // that relative size. '*' in ENTITY stands for every part whose name fits. Counters say "+RATE": increase per second.
-//   event T KIND ENTITY [CODE]      fact T KEY ENTITY VALUE
+//   event T KIND ENTITY [CODE [TEXT …]]      fact T KEY ENTITY VALUE
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,10 +48,12 @@ class Scene {
     for (std::string_view line : split(lines, '\n')) {
       auto w = split_space(line);
       if (w.empty() || w[0].starts_with('#')) continue;
-      if (w[0] == "event")
+      if (w[0] == "event") {
+        std::string words;
+        for (std::size_t i = 5; i < w.size(); ++i) words += (i > 5 ? " " : "") + std::string(w[i]);
         events_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), w.size() > 4 ? std::string(w[4]) : "",
-                           telemetry::Severity::kError, "", "test"});
-      else if (w[0] == "fact") facts_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), std::string(w[4]), "test"});
+                           telemetry::Severity::kError, words, "test"});
+      } else if (w[0] == "fact") facts_.push_back({at(number(w[1])), std::string(w[3]), std::string(w[2]), std::string(w[4]), "test"});
       else if (w[0] == "series") add_series(w);
       else ADD_FAILURE() << "unknown line: " << line;
     }

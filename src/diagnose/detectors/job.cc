@@ -1,5 +1,6 @@
 // What jobs feel: step time, transfer time per dimension and group, late ranks, data, checkpoints, experts, stalls. Levels are medians of
 // several steps against the job's own steps before; warm-up, periodic bumps and constant offsets between workers are normal.
+#include "base/text.h"
 #include "diagnose/detectors/support.h"
 
 namespace weft::diagnose {
@@ -190,15 +191,64 @@ struct Rank {
   double excess = 0, z = 0;
 };
 
+// The run before the present one, from the job's own start lines ("… on CARD,CARD,…"). A part that went bad while the job was moved off
+// another has no past in this run, but has one in that.
+struct FormerRun {
+  Instant since;
+  std::vector<std::string> cards;  // by rank; empty when there is none, or the present run is past its youth
+};
+FormerRun former_run(const Context& c, const RunningJob& job) {
+  FormerRun out;
+  if (c.now - job.since > minutes(10)) return out;
+  std::string e = entity_of(job);
+  bool restarted = false;
+  for (auto at = c.log.events.rbegin(); at != c.log.events.rend(); ++at) {
+    if (at->entity != e || (at->kind != event::kJobStarted && at->kind != event::kJobResumed) || at->at > job.since + seconds(2)) continue;
+    if (at->at > job.since - seconds(5)) {
+      restarted = true;  // not merely a new normal: what changed around a run that goes on is no reason to look back
+      continue;
+    }
+    std::size_t on = at->text.rfind(" on ");
+    if (!restarted || on == std::string::npos) return out;
+    out.since = at->at;
+    for (std::string_view name : split(std::string_view(at->text).substr(on + 4), ',')) out.cards.emplace_back(trim(name));
+    if (out.cards.size() != job.placement.cards.size()) out.cards.clear();
+    return out;
+  }
+  return out;
+}
+
+// The last k steps of this run against the same rank on the same card in the run before.
+Shift across_restart(const Context& c, SeriesId id, const FormerRun& former, Instant since, std::size_t k) {
+  Shift s;
+  Duration warm = c.windows.interval(id) * c.rules["warm_up_steps"];
+  std::vector<Point> p = c.windows.last_points(id, k);
+  Baseline before = c.windows.baseline(id, former.since + warm, since - nanoseconds(1));
+  if (p.size() < k || p.front().at <= since + warm || before.samples < 12) return s;
+  std::vector<double> v;
+  for (const Point& q : p) v.push_back(q.value);
+  s.samples = before.samples, s.before = before.median, s.now = telemetry::median(v);
+  s.sigma = std::max(before.mad, 0.003 * s.before), s.relative = s.now / s.before - 1, s.since = p.front().at;
+  return s;
+}
+
 std::vector<Rank> ranks_of(const Context& c, const RunningJob& job, std::size_t k) {
   std::vector<Rank> out;
   std::string e = entity_of(job);
+  FormerRun former = former_run(c, job);
   for (std::size_t r = 0; r < job.placement.cards.size(); ++r) {
     SeriesId id = c.table.find(metric::kRankCompute, e, fmt::format("rank={}", r));
     if (id.v == UINT32_MAX || !c.windows.has(id)) continue;
     DeviceId card = job.placement.cards[r];
     std::string name = c.machine.ready() ? c.machine.snapshot().name(card) : "";
-    Shift s = shift(c, id, job.since, k, frozen_of(c, "rank_late", name));
+    double frozen = frozen_of(c, "rank_late", name);
+    Shift s;
+    if (!former.cards.empty() && !std::isfinite(frozen)) {
+      if (former.cards[r] != name) continue;  // another card: nothing to compare with
+      s = across_restart(c, id, former, job.since, k);
+    } else {
+      s = shift(c, id, job.since, k, frozen);
+    }
     if (s.known()) out.push_back({static_cast<int>(r), id, card, c.machine.node_of(card), s});
   }
   std::vector<double> relative;
@@ -378,7 +428,7 @@ void sweep_jobs(Context& c) {
   for (const RunningJob& job : c.machine.jobs()) {
     if (!job.running) continue;
     std::string e = entity_of(job);
-    bool late = alive(c, "rank_suspect", e);
+    bool late = alive(c, "rank_suspect", e) || !former_run(c, job).cards.empty();
     for (DeviceId d : job.placement.cards) late = late || alive(c, "rank_late", c.machine.snapshot().name(d));
     if (late) judge_ranks(c, job);
     if (alive(c, "rank_spike", e)) judge_spikes(c, job);

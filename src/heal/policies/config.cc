@@ -33,7 +33,16 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
   p.actions.push_back(a);
   auto device = x.snapshot->find_device(cause.entity);
   fabric::DeviceId node = device ? x.snapshot->container(*device, fabric::DeviceKind::kNode) : fabric::DeviceId{};
-  if (node.ok()) p.retest = probe(action::kProbeNode, x.snapshot->name(node), "gemm_ratio", 0.9);
+  // A NIC's setting is tested over its wire: large messages both ways. A node that computes well says nothing about it.
+  std::vector<fabric::LinkId> wires;
+  if (device && x.snapshot->device(*device).kind == fabric::DeviceKind::kNic)
+    for (fabric::PortId q : x.snapshot->ports_of(*device))
+      if (fabric::LinkId l = x.snapshot->port(q).link;
+          l.ok() && x.snapshot->health(l).in_service && !x.snapshot->link(l).spare &&
+          x.snapshot->link(l).networks & (fabric::bit(fabric::Network::kScaleOut) | fabric::bit(fabric::Network::kStorage)))
+        wires.push_back(l);
+  if (!wires.empty()) p.retest = probe(action::kProbeLink, x.snapshot->name(wires[0]), "bandwidth_ratio", 0.9);
+  else if (node.ok()) p.retest = probe(action::kProbeNode, x.snapshot->name(node), "gemm_ratio", 0.9);
   p.reason = "a setting differs from the fleet's";
   p.release_when = "never";
   return p;
