@@ -233,7 +233,7 @@ Status World::Impl::perform(const heal::Action& a) {
     std::string key = text_of(p, "key"), value = p.contains("value") && p["value"].is_string() ? text_of(p, "value")
                                                  : p.contains("value")                         ? p["value"].dump()
                                                                                                : "";
-    if (value.empty()) value = state.baseline(a.target, key);
+    if (value.empty() || value == "baseline") value = state.baseline(a.target, key);  // what the fleet has
     if (!state.fact(a.target, key).empty() && !value.empty()) state.set_fact(a.target, key, value);
     state.log(a.target, event::kConfigChanged, key, Severity::kInfo, fmt::format("{} set to '{}'", key, value));
     DeviceId owner = device;

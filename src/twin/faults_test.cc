@@ -243,5 +243,19 @@ TEST(Faults, SettingsHealThroughTheirFactOnly) {
   EXPECT_TRUE(s.act(heal::action::kProbeLink, "sn1/node1/nic0:p0").result.get()["large_message_ok"].get<bool>());
 }
 
+// What policies ask for: the fleet's own value, without knowing it.
+TEST(Faults, SettingBackToBaselineHeals) {
+  for (auto [fault, target, key] :
+       {std::tuple("mtu_black_hole", "sn1/node1/nic0", "mtu"), std::tuple("ecn_one_end", "sn1/node1/nic1", "ecn_enabled"),
+        std::tuple("qos_trust_lost", "sn1/node2/nic0", "qos_trust")}) {
+    Scene s(quiet_options(2));
+    ASSERT_TRUE(s.world->inject({.fault = fault, .target = target, .at = seconds(5)}).has_value());
+    s.run(20);
+    s.act(heal::action::kConfigApply, target, {{"key", key}, {"value", "baseline"}});
+    s.run(5);
+    EXPECT_TRUE(s.world->truths()[0].cured) << fault;
+  }
+}
+
 }  // namespace
 }  // namespace weft::twin
