@@ -14,7 +14,7 @@ using fabric::Network;
 double rate_on(const fabric::Snapshot& s, DeviceId d, Network n) {
   double sum = 0;
   for (fabric::PortId p : s.ports_of(d))
-    if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(n))) sum += s.effective_rate(l).value() / 8;
+    if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(n))) sum += s.payload_rate(l).value();
   return sum;
 }
 
@@ -52,7 +52,7 @@ Together together(fabric::Routes& routes, const std::vector<Pair>& pairs, Networ
   for (std::size_t i = 0, j; i < load.size(); i = j) {
     double units = 0;
     for (j = i; j < load.size() && load[j].first == load[i].first; ++j) units += load[j].second;
-    out.rate = std::min(out.rate, routes.snapshot().effective_rate(fabric::DirectedLink{load[i].first}.link()).value() / 8 / units);
+    out.rate = std::min(out.rate, routes.snapshot().payload_rate(fabric::DirectedLink{load[i].first}.link()).value() / units);
   }
   return out;
 }

@@ -146,7 +146,7 @@ struct Routes::State {
   Step step(std::uint32_t to, LinkId l, bool forward, double pass) const {
     return {to, directed(l, forward),
             (static_cast<double>(snapshot.link(l).latency_ns) + snapshot.health(l).extra_latency_ns) * 1e-9 + pass,
-            snapshot.effective_rate(l).value() / 8};
+            snapshot.payload_rate(l).value()};
   }
 
   Graph& graph(Network n) {
@@ -468,7 +468,7 @@ struct Routes::State {
         else route.hops.push_back(h);
       width = std::numeric_limits<double>::infinity();
       for (const RouteHop& h : route.hops)
-        width = std::min(width, snapshot.effective_rate(h.link.link()).value() / 8 / static_cast<double>(h.share));
+        width = std::min(width, snapshot.payload_rate(h.link.link()).value() / static_cast<double>(h.share));
     }
     route.width = BytesPerSecond(route.hops.empty() ? 0 : width);
     route.length = length;

@@ -30,6 +30,19 @@ Result<double> quantity(const Yaml& from, std::string_view key, std::string_view
   return from.get(key).quantity(unit);
 }
 
+// "mtu" and "packet_cost" of a network or cable.
+Result<Packets> packets(const Yaml& from) {
+  Packets p;
+  WEFT_ASSIGN(p.mtu, count(from, "mtu", 0, 0, 65535));
+  if (p.mtu && roce_payload(p.mtu) == 0)
+    return from.get("mtu").error("an MTU is the bytes of an IP packet, at least 352 for RDMA; usual are 1500, 4200 and 9000");
+  WEFT_ASSIGN(double cost, quantity(from, "packet_cost", "s", 0));
+  if (!(cost >= 0) || cost > 1e-3) return from.get("packet_cost").error("a time per packet between 0 and 1 ms is expected, e.g. 1 ns");
+  if (cost > 0 && !p.mtu) return from.get("packet_cost").error("a cost per packet needs the MTU: add 'mtu: 9000'");
+  p.cost_ns = static_cast<float>(cost * 1e9);
+  return p;
+}
+
 // One build in progress. The parts of the site file are handled in order; the first error ends it.
 struct Builder {
   const SiteSpec& spec;
@@ -50,6 +63,7 @@ struct Builder {
   std::vector<DeviceId> liquid_racks;
   std::vector<DeviceId> leaves_storage;  // switches that storage attaches to
   NetworkSet storage_networks = bit(Network::kStorage);
+  Packets storage_packets;  // of the network that carries storage
 
   Builder(const SiteSpec& s, const BuildLimits& l)
       : spec(s), limits(l), b(s.name), root(s.document), models(s.document.get("models")), links_left(l.max_links) {}
@@ -112,6 +126,7 @@ struct Builder {
     WEFT_ASSIGN(w.trunk_per_cable, count(y, "trunk_per_cable", 1, 1, 64));
     WEFT_ASSIGN(double latency, quantity(y, "latency", "s", 100e-9));
     w.latency_ns = latency * 1e9;
+    WEFT_ASSIGN(w.packets, packets(y));
     if (y.has("switch")) {
       WEFT_ASSIGN(w.switch_model, switch_model_id(y.get("switch")));
     }
@@ -293,7 +308,7 @@ struct Builder {
     }
     Wiring w{b, std::move(groups), std::move(none), b.site(), prefix, networks, y};
     WEFT_TRY(run_topology(w, {"nics_per_node", "nic", "prefix", "networks"}));
-    if (networks & bit(Network::kStorage)) leaves_storage = w.leaves, storage_networks = networks;
+    if (networks & bit(Network::kStorage)) leaves_storage = w.leaves, storage_networks = networks, storage_packets = w.packets;
     return {};
   }
   std::map<std::uint32_t, int> nic_count;
@@ -314,7 +329,7 @@ struct Builder {
       Link link{};
       link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)),
       link.length_m = static_cast<float>(length), link.medium = *medium;
-      link.networks = storage_networks, link.plane = -1, link.cable = next_cable();
+      link.networks = storage_networks, link.plane = -1, link.cable = next_cable(), link.packets = storage_packets;
       auto made = b.add_link(b.add_port(id, storage_networks),
                              b.add_port(leaves_storage[static_cast<std::size_t>(p) % leaves_storage.size()], storage_networks), link);
       if (!made) return std::unexpected(made.error().in(y.place()));
@@ -435,7 +450,7 @@ struct Builder {
 
   Status explicit_cables() {
     for (const Yaml& item : root.get("cables").items()) {
-      WEFT_TRY(item.only({"name", "from", "to", "rate", "medium", "length", "networks", "spare"}));
+      WEFT_TRY(item.only({"name", "from", "to", "rate", "medium", "length", "networks", "spare", "mtu", "packet_cost"}));
       if (!item.has("from") || !item.has("to")) return item.error("a cable needs both ends: 'from: DEVICE:PORT' and 'to: DEVICE:PORT'");
       WEFT_ASSIGN(double rate, quantity(item, "rate", "b/s", 0));
       WEFT_ASSIGN(double length, quantity(item, "length", "m", -1));
@@ -453,6 +468,7 @@ struct Builder {
       Link link{};
       link.rate = BitsPerSecond(rate), link.latency_ns = static_cast<float>(100 + (length > 0 ? 5 * length : 0)),
       link.length_m = static_cast<float>(length), link.medium = *medium, link.networks = networks, link.plane = -1;
+      WEFT_ASSIGN(link.packets, packets(item));
       if (item.has("spare")) {
         WEFT_ASSIGN(link.spare, item.get("spare").boolean());
       }

@@ -290,6 +290,11 @@ bool Snapshot::carries(LinkId id) const {
 BitsPerSecond Snapshot::effective_rate(LinkId id) const {
   return carries(id) ? core_->links[id.v].rate * health(id).rate_factor : BitsPerSecond(0);
 }
+BytesPerSecond Snapshot::payload_rate(LinkId id) const {
+  BitsPerSecond rate = effective_rate(id);
+  const Packets& packets = core_->links[id.v].packets;
+  return BytesPerSecond(rate.value() / 8 * (packets.mtu ? payload_share(packets, core_->links[id.v].rate) : 1));
+}
 bool Snapshot::usable(DeviceId card) const {
   if (overlay_->devices.empty()) return true;
   for (DeviceId at = card; at.ok(); at = core_->devices[at.v].parent) {
@@ -548,6 +553,8 @@ Result<Snapshot> SnapshotBuilder::build() && {
     add(std::uint64_t{l.cable} << 32 | static_cast<std::uint64_t>(l.medium) << 24 | std::uint64_t{l.networks} << 16 |
         std::uint64_t{l.spare} << 15);
     add(static_cast<std::uint16_t>(l.plane));
+    if (l.packets != Packets{})
+      add(std::uint64_t{std::bit_cast<std::uint32_t>(l.packets.cost_ns)} << 32 | static_cast<std::uint32_t>(l.packets.mtu));
   }
   for (const Domain& d : c.domains) {
     add(stable_hash(d.name, static_cast<std::uint64_t>(d.kind)));

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "fabric/packets.h"
 
 namespace weft::fabric {
 
@@ -111,9 +112,10 @@ struct Link {
   float length_m;      // < 0 not known
   Medium medium;
   NetworkSet networks;
-  std::int16_t plane;   // -1 none
-  bool spare;           // installed but not used until a Delta takes it into service
-  std::uint32_t cable;  // several links may share a physical cable; UINT32_MAX none
+  std::int16_t plane;    // -1 none
+  bool spare;            // installed but not used until a Delta takes it into service
+  std::uint32_t cable;   // several links may share a physical cable; UINT32_MAX none
+  Packets packets = {};  // what headers and the cost per packet take off the payload; nothing when its MTU is not known
 };
 
 enum class DomainKind : std::uint8_t { kHbd, kRack, kPower, kCooling, kFailure, kScheduling };
@@ -193,6 +195,7 @@ class Snapshot {
   const DeviceHealth& health(DeviceId id) const;
   bool carries(LinkId id) const;                  // not down, in service, no end failed; its rate may still be unknown
   BitsPerSecond effective_rate(LinkId id) const;  // 0 when down, out of service, or an end is failed
+  BytesPerSecond payload_rate(LinkId id) const;   // the same in bytes, without headers and cost per packet: what data can have
   bool usable(DeviceId card) const;               // up, not cordoned, and so its containers
   // Only what differs from the default, in id order.
   std::span<const std::pair<LinkId, LinkHealth>> link_overlay() const;

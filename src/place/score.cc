@@ -36,7 +36,7 @@ double Scorer::share_of_way_out(DeviceId card) {
     if (d.kind != fabric::DeviceKind::kNic && d.kind != fabric::DeviceKind::kCard) continue;
     for (fabric::PortId p : s.ports_of(c))
       if (fabric::LinkId l = s.port(p).link; l.ok() && (s.link(l).networks & fabric::bit(fabric::Network::kScaleOut)))
-        rate += s.effective_rate(l).value() / 8;
+        rate += s.payload_rate(l).value();
   }
   return at->second = cards > 0 ? rate / cards : rate;
 }

@@ -274,7 +274,7 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
   }
   for (std::uint32_t l : sys.links) {
     fabric::LinkId link = fabric::DirectedLink{l}.link();
-    sys.capacity.push_back(snapshot.effective_rate(link).value() / 8);
+    sys.capacity.push_back(snapshot.payload_rate(link).value());
     if (!(sys.capacity.back() > 0))
       return fail(ErrorKind::kInvalid, fmt::format("the rate of {} is not known: give it in the site file", snapshot.name(link)),
                   snapshot.site_name());

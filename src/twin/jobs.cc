@@ -218,7 +218,7 @@ double Jobs::first_token(const JobRun& job, const sim::JobInput& decode, const f
     for (const fabric::RouteHop& h : way.hops) load[h.link.v] += static_cast<double>(h.share);
   }
   for (const auto& [link, copies] : load)
-    if (double rate = real.effective_rate(fabric::DirectedLink{link}.link()).value() / 8; rate > 0)
+    if (double rate = real.payload_rate(fabric::DirectedLink{link}.link()).value(); rate > 0)
       slowest = std::max(slowest, bytes * copies / rate);
   return time + latency + slowest;
 }

@@ -74,14 +74,19 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   std::string verb = options->positional.empty() ? "" : options->positional[0];
-  if (options->has("help") || verb.empty()) {
-    (options->has("help") ? io.out : io.err) << usage_text("weft heal plan SITE --fault CLASS --entity NAME",
-                                                           "Shows what the policies would do about a cause; nothing is done.", kOptions,
-                                                           "  weft heal plan lab-32 --fault card_off_bus --entity sn1/node2/card3\n");
-    return options->has("help") ? 0 : 2;
+  bool asked = options->has("help") || verb == "help";
+  if (asked || verb.empty()) {
+    (asked ? io.out : io.err) << usage_text("weft heal plan SITE --fault CLASS --entity NAME",
+                                            "Shows what the policies would do about a cause; nothing is done.", kOptions,
+                                            "  weft heal plan lab-32 --fault card_off_bus --entity sn1/node2/card3\n"
+                                            "  weft list policies                # the policies, in the order of their names\n"
+                                            "  weft list faults                  # what they can be asked about\n");
+    return asked ? 0 : 2;
   }
   if (verb == "plan") return plan(*options, io);
-  return report_error(Error{ErrorKind::kInvalid, "unknown verb '" + verb + "'; weft heal plan", ""}, io);
+  return report_error(
+      Error{ErrorKind::kInvalid, "unknown verb '" + verb + "'; there is 'weft heal plan' ('weft list policies' shows the policies)", ""},
+      io);
 }
 
 WEFT_REGISTER(commands(), {"heal", "what would be done about a cause (dry run)", run});

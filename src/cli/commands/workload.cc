@@ -8,6 +8,7 @@
 #include "fabric/catalogue.h"
 #include "workload/account.h"
 #include "workload/memory.h"
+#include "workload/sizing.h"
 #include "workload/step.h"
 
 namespace weft::cli {
@@ -15,13 +16,17 @@ namespace {
 
 std::vector<OptionSpec> specs() {
   std::vector<OptionSpec> out = {{"--stage", "N", "pipeline stage of the account (default: a middle one)"},
+                                 {"--tokens", "N", "tokens of the whole training run, e.g. 1.4e12: its FLOPs and, with --cards, its time"},
+                                 {"--cards", "N", "cards that train (with --tokens and --card)"},
+                                 {"--mfu", "SHARE", "share of the cards' peak that is reached (default 0.4)"},
                                  {"--json", "", "JSON instead of the tables"}};
   out.insert(out.end(), job_option_specs().begin(), job_option_specs().end());
   return out;
 }
 constexpr const char* kExamples =
     "  weft workload --model llama-3-405b --tp 8 --pp 16 --dp 128 --global-batch 2048 --seq 8192\n  weft workload --model deepseek-v3 --pp "
-    "16 --dp 128 --ep 64 --precision fp8 --card H800-SXM\n";
+    "16 --dp 128 --ep 64 --precision fp8 --card H800-SXM\n"
+    "  weft workload --model gpt-130b --tp 8 --pp 16 --tokens 1.4e12 --cards 1000 --card H100-SXM5\n";
 
 std::string gb(double bytes) { return fmt::format("{:.2f}", bytes / 1e9); }
 
@@ -49,6 +54,36 @@ int run(const std::vector<std::string>& words, Io& io) {
   double flops = workload::model_flops(job->model, static_cast<std::int64_t>(tokens), s.sequence).value();
   std::string fits;
   Json fits_json;
+  auto run_tokens = options->number("tokens", 0, 0, 1e18);
+  auto run_cards = options->integer("cards", 0, 1, 100'000'000);
+  auto mfu = options->number("mfu", 0.4, 0.001, 1);
+  if (!run_tokens) return report_error(run_tokens.error(), io);
+  if (!run_cards) return report_error(run_cards.error(), io);
+  if (!mfu) return report_error(mfu.error(), io);
+  if (options->has("cards") && (*run_tokens <= 0 || !options->has("card")))
+    return report_error(Error{ErrorKind::kInvalid, "--cards needs --tokens N and --card MODEL to say how long the training takes", ""}, io);
+  workload::CloseDomain close = workload::close_domain(s);
+  double weights = static_cast<double>(workload::half_precision(static_cast<double>(job->model.parameters())).value());
+  Json sizing{{"weights_bf16_bytes", weights},
+              {"close_domain", {{"cards", close.cards}, {"margin_low", close.margin_low}, {"margin_high", close.margin_high}}}};
+  std::string whole;
+  if (*run_tokens > 0) {
+    Flops work = workload::training_flops(job->model, *run_tokens);
+    whole = fmt::format("6·N·D of {:.4g} tokens: {:.4g} FLOP", *run_tokens, work.value());
+    sizing["training_flops"] = work.value();
+    if (options->has("cards")) {
+      auto card = fabric::card_model(options->get("card"));
+      if (!card) return report_error(card.error(), io);
+      auto peak = s.precision == workload::Precision::kFp8 ? card->fp8 : card->bf16;
+      if (!peak) return report_error(Error{ErrorKind::kInvalid, "the peak of " + card->name + " is not known at this precision", ""}, io);
+      int n = static_cast<int>(*run_cards);
+      Seconds time = workload::training_time(work, n, *peak, *mfu);
+      double month = workload::delivered(n, *peak, *mfu, Seconds(30 * 86400.0)).value();
+      whole += fmt::format("; {} {} at {:.0f} % MFU: {:.1f} days ({:.4g} FLOP in 30 days)", n, card->name, 100 * *mfu, time.value() / 86400,
+                           month);
+      sizing["training_seconds"] = time.value(), sizing["flops_in_30_days"] = month;
+    }
+  }
   if (options->has("card")) {
     auto card = fabric::card_model(options->get("card"));
     if (!card) return report_error(card.error(), io);
@@ -76,6 +111,7 @@ int run(const std::vector<std::string>& words, Io& io) {
     Json out{{"job", to_json(*job)},    {"tokens_per_step", tokens},
              {"flops_per_step", flops}, {"stage", *stage},
              {"traffic", traffic},      {"memory", {{"stage", memory.stage}, {"items", items}, {"total_bytes", memory.total.value()}}}};
+    out["sizing"] = sizing;
     if (!fits_json.is_null()) out["fits"] = fits_json;
     io.out << dump_json(out) << "\n";
     return 0;
@@ -88,6 +124,10 @@ int run(const std::vector<std::string>& words, Io& io) {
                             static_cast<double>(job->model.parameters()) / 1e9, static_cast<double>(job->model.active_parameters()) / 1e9)},
       {"strategy", strategy_text(s)},
       {"step", fmt::format("{:.0f} tokens, {:.4g} FLOP (forward and backward)", tokens, flops)}};
+  section.facts.emplace_back("weights", fmt::format("{} GB in BF16, as many for FP16 gradients", gb(weights)));
+  section.facts.emplace_back("close domain", fmt::format("{} cards (tp × pp), with 1.5 to 2 times margin {} to {}", close.cards,
+                                                         close.margin_low, close.margin_high));
+  if (!whole.empty()) section.facts.emplace_back("training", whole);
   if (!fits.empty()) section.facts.emplace_back("memory", fits);
   Table bytes;
   bytes.title = fmt::format("Sent by one rank of stage {} per step", *stage);

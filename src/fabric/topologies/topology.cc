@@ -10,8 +10,9 @@ Registry<TopologyEntry>& topologies() {
 }
 
 const std::vector<std::string_view>& common_keys() {
-  static const std::vector<std::string_view> keys = {"topology",     "scope",           "rate",    "medium", "length", "trunk_medium",
-                                                     "trunk_length", "trunk_per_cable", "latency", "switch", "source"};
+  static const std::vector<std::string_view> keys = {"topology",     "scope",           "rate",    "medium", "length",      "trunk_medium",
+                                                     "trunk_length", "trunk_per_cable", "latency", "mtu",    "packet_cost", "switch",
+                                                     "source"};
   return keys;
 }
 
@@ -48,6 +49,7 @@ Status Wiring::connect(DeviceId a, DeviceId b, int plane, BitsPerSecond r, Mediu
   link.networks = networks;
   link.plane = static_cast<std::int16_t>(plane);
   link.spare = spare;
+  link.packets = packets;
   bool cable = m != Medium::kBackplane && m != Medium::kBoard && next_cable;
   bool shares = cable && trunk_per_cable > 1 && m == trunk_medium && r == rate;
   if (shares && (in_shared == 0 || in_shared == trunk_per_cable)) shared_cable = next_cable(), in_shared = 0;

@@ -26,6 +26,7 @@ struct Wiring {
   Medium trunk_medium = Medium::kOptical;  // "trunk_medium", "trunk_length" (between switches)
   double length_m = -1, trunk_length_m = -1;
   int trunk_per_cable = 1;                    // common key "trunk_per_cable": that many consecutive trunk links share a cable
+  Packets packets;                            // common keys "mtu", "packet_cost"
   double latency_ns = 100;                    // common key "latency": PHY and FEC of one link; propagation 5 ns/m comes on top
   std::function<std::uint32_t()> next_cable;  // names every new cable C0001 …; backplane and board links have none
   std::vector<DeviceId> leaves;               // filled by the topology: switches that storage and other end points may attach to
