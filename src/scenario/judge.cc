@@ -148,6 +148,9 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
         failed(
             fmt::format("recovered after {:.0f} s, limit {:.0f} s", row.recover_s, to_seconds(expected_limit(expectation[t], c, *found))));
     }
+    // A setting that is said to be right again must be: no part was taken out of the way, so nothing else can have helped.
+    if (found && outcome == "recovered" && c->remedy == "config" && row.recover_s >= 0 && !truth.cured)
+      failed("said to be recovered, but the fault is still there");
     if (found && outcome == "reported") {
       bool reported = found->state == control::IncidentState::kReported || found->state == control::IncidentState::kClosed ||
                       found->recovered.ns() ||
