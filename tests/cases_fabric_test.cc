@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "fabric/importers/importer.h"
+#include "fabric/observed_site.h"
 #include "fabric/slurm_text.h"
 #include "tests/paths.h"
 
@@ -312,6 +313,43 @@ TEST(CasesSlurm, SchedMd) {
     EXPECT_EQ(says(o.contradictions, "no top switch"), i >= 4) << i;
     EXPECT_EQ(says(o.understood, "the tree is unbalanced: under root the leaves lie 2 to 3 tiers down"), i == 2) << i;
   }
+}
+
+// A2.1: 40 switches with a SHARP node each, 542 host ports, 1,114 cables; 26 leaf-spine cables are missing, 13 hosts lack rails.
+TEST(CasesFabric, InfiniBandOfAGb200Site) {
+  NEED_CASES();
+  Observed o = import("02-fabric/topograph-ibnetdiscover-example.out");
+  EXPECT_EQ(o.format, "ibnetdiscover");
+  EXPECT_EQ(o.count(DeviceKind::kSwitch), 40u);
+  EXPECT_EQ(o.count(DeviceKind::kNic), 542u);
+  std::size_t hosts = 0, trunks = 0;
+  for (const ObservedLink& l : o.links) (o.is(l.b, DeviceKind::kNic) ? hosts : trunks)++;
+  EXPECT_EQ(trunks, 532u);
+  EXPECT_EQ(hosts, 542u);
+  expect_port_rate(o, 400);
+  std::size_t leaves = 0;
+  for (std::uint32_t s : o.of_kind(DeviceKind::kSwitch)) leaves += o.fact(s, "tier") == "0";
+  EXPECT_EQ(leaves, 31u);
+  EXPECT_TRUE(says(o.understood, "40 SHARP aggregation nodes"));
+  EXPECT_FALSE(says(o.contradictions, "printed from one end only"));
+  EXPECT_TRUE(
+      says(o.irregular,
+           "26 of 558 cables between 31 lower and 9 upper switches are missing: 279 pairs should have 2 each, 10 have none, 6 have 1; "
+           "19 of 31 lower switches are complete"));
+  EXPECT_TRUE(says(o.irregular, "with 14 of 18"));
+  EXPECT_TRUE(says(o.irregular, "2 hosts show 2 adapters, 109 others 4"));
+  EXPECT_TRUE(says(o.irregular, "11 hosts show 3 adapters"));
+  EXPECT_TRUE(says(o.contradictions, "69 adapters with the description 'MT4129 ConnectX7   Mellanox Technologies'"));
+  auto site = to_site(o, {});
+  ASSERT_TRUE(site.has_value()) << site.error().text();
+}
+
+// A2.4: one adapter without a port line is no empty fabric but none seen.
+TEST(CasesFabric, InfiniBandWithoutASubnetManager) {
+  NEED_CASES();
+  auto o = try_import("02-fabric/topograph-ibnetdiscover-example-bad.out");
+  ASSERT_FALSE(o.has_value());
+  EXPECT_NE(o.error().text().find("no fabric is seen"), std::string::npos);
 }
 
 }  // namespace

@@ -152,6 +152,8 @@ Result<double> parse_quantity(std::string_view text, std::string_view unit) {
     auto f = factor_of(suffix, dimension);
     if (!f) return bad("'" + std::string(suffix.substr(0, 20)) + "' is no unit that fits here");
     factor = *f;
+  } else if (factor == 1 && v != 0 && (dimension == Dimension::kBitRate || dimension == Dimension::kByteRate)) {
+    return bad("say the unit; a bare number would be bits or bytes a second");
   }
   // 1e-6, 1e-9 … have no exact double; dividing by the exact inverse rounds once ("5 us" is 5e-6 to the last bit).
   v = factor < 1 ? v / std::round(1 / factor) : v * factor;

@@ -19,7 +19,8 @@
 
 namespace weft {
 
-// `unit` fixes the dimension and is what a bare number is taken in ("Gb/s": "400" is 400e9). Result in the base unit.
+// `unit` fixes the dimension and is what a bare number is taken in ("Gb/s": "400" is 400e9); a bare rate in b/s or B/s is
+// refused, because nobody means it. Result in the base unit.
 // Finite and not negative (temperatures may be). An unknown `unit` is our own mistake (assert).
 Result<double> parse_quantity(std::string_view text, std::string_view unit);
 // "400 Gb/s" for any bit rate … : for messages.

@@ -46,6 +46,8 @@ TEST(BaseQuantity, WrongOnesAreRefused) {
   EXPECT_FALSE(parse_quantity("1e300 TB", "B").has_value());
   EXPECT_FALSE(parse_quantity("4 M", "m").has_value());
   EXPECT_FALSE(parse_quantity("5 m", "W").has_value());
+  EXPECT_FALSE(parse_quantity("400", "b/s").has_value());  // 400 b/s is never meant
+  EXPECT_FALSE(parse_quantity("50", "B/s").has_value());
   EXPECT_EQ(parse_quantity("x", "m").error().text(), "expected a quantity such as '2.5 m', got 'x'");
 }
 

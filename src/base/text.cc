@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace weft {
@@ -263,23 +264,46 @@ Result<std::string> read_file(const std::string& path, std::size_t limit) {
   return out;
 }
 
-Status write_file(const std::string& path, std::string_view content) {
-  std::string temporary = path + ".weft-tmp";
-  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail(open_failed(errno), std::string("cannot write: ") + std::strerror(errno), path);
-  std::size_t done = 0;
-  while (done < content.size()) {
+namespace {
+
+Status write_all(int fd, std::string_view content, const std::string& path, bool keep) {
+  int why = 0;
+  for (std::size_t done = 0; done < content.size() && !why;) {
     ssize_t n = ::write(fd, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
+    if (n > 0) done += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR) why = n == 0 ? ENOSPC : errno;
   }
-  bool good = done == content.size() && fsync(fd) == 0;
-  good = ::close(fd) == 0 && good;
-  if (good && std::rename(temporary.c_str(), path.c_str()) == 0) return {};
-  int why = errno;
-  ::unlink(temporary.c_str());
-  return fail(ErrorKind::kUnavailable, std::string("cannot write: ") + std::strerror(why), path);
+  if (keep && !why && fsync(fd) != 0) why = errno;
+  if (::close(fd) != 0 && !why) why = errno;
+  if (why) return fail(ErrorKind::kUnavailable, std::string("cannot write: ") + std::strerror(why), path);
+  return {};
+}
+
+}  // namespace
+
+Status write_file(const std::string& path, std::string_view content) {
+  auto cannot = [&](int why) { return fail(open_failed(why), std::string("cannot write: ") + std::strerror(why), path); };
+  // Through a symbolic link the file it names is replaced; what is no regular file (a pipe, a device) is written to and never replaced.
+  std::string target = path;
+  mode_t mode = 0644;
+  struct stat st {};
+  if (::stat(path.c_str(), &st) == 0) {
+    if (S_ISDIR(st.st_mode)) return cannot(EISDIR);
+    if (!S_ISREG(st.st_mode)) {
+      int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      return fd < 0 ? cannot(errno) : write_all(fd, content, path, false);
+    }
+    mode = st.st_mode & 07777;
+    if (char* real = ::realpath(path.c_str(), nullptr)) target = real, std::free(real);
+  }
+  std::string temporary = target + ".weft-tmp";
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return cannot(errno);
+  if (mode != 0644 && ::fchmod(fd, mode) != 0) return ::close(fd), ::unlink(temporary.c_str()), cannot(errno);
+  Status written = write_all(fd, content, path, true);
+  if (written && std::rename(temporary.c_str(), target.c_str()) != 0) written = cannot(errno);
+  if (!written) ::unlink(temporary.c_str());
+  return written;
 }
 
 }  // namespace weft

@@ -109,6 +109,26 @@ TEST_F(BaseTextFiles, WriteThenRead) {
   EXPECT_NE(::access((path + ".weft-tmp").c_str(), F_OK), 0);
 }
 
+// Devices and pipes are written to, links are followed; none of them is ever replaced by a file.
+TEST_F(BaseTextFiles, WhatIsNoRegularFileStays) {
+  EXPECT_EQ(write_file("/dev/full", "x").error().text(), "/dev/full: cannot write: No space left on device");
+  struct stat st {};
+  ASSERT_EQ(::stat("/dev/full", &st), 0);
+  EXPECT_TRUE(S_ISCHR(st.st_mode));
+  EXPECT_TRUE(write_file("/dev/null", "x").has_value());
+  EXPECT_EQ(write_file(directory_, "x").error().text(), directory_ + ": cannot write: Is a directory");
+  std::string file = directory_ + "/file", link = directory_ + "/link";
+  ASSERT_TRUE(write_file(file, "old").has_value());
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  ASSERT_EQ(::symlink(file.c_str(), link.c_str()), 0);
+  ASSERT_TRUE(write_file(link, "new").has_value());
+  EXPECT_EQ(read_file(file).value(), "new");
+  ASSERT_EQ(::stat(file.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 07777, 0600u);
+  ASSERT_EQ(::lstat(link.c_str(), &st), 0);
+  EXPECT_TRUE(S_ISLNK(st.st_mode));
+}
+
 TEST_F(BaseTextFiles, MistakesSayWhatAndWhere) {
   EXPECT_EQ(read_file(directory_ + "/none").error().text(), directory_ + "/none: cannot read: No such file or directory");
   EXPECT_EQ(read_file(directory_ + "/none").error().kind, ErrorKind::kNotFound);

@@ -1,7 +1,6 @@
 #include "cli/command.h"
 
-#include <algorithm>
-#include <vector>
+#include "base/text.h"
 
 namespace weft::cli {
 
@@ -16,21 +15,14 @@ int report_error(const Error& error, Io& io) {
 }
 
 std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 2) + 1;
-  for (const std::string& candidate : known) {
-    std::vector<std::size_t> row(candidate.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0]++;
-      for (std::size_t j = 0; j < candidate.size(); ++j) {
-        std::size_t next = std::min({row[j] + 1, row[j + 1] + 1, diagonal + (word[i] != candidate[j])});
-        diagonal = row[j + 1], row[j + 1] = next;
-      }
-    }
-    if (row.back() < best_distance) best_distance = row.back(), best = candidate;
-  }
-  return best;
+  std::size_t dashes = word.starts_with("--") ? 2 : 0;  // they are in every option and say nothing
+  if (word.size() < dashes + 2) return {};
+  std::vector<std::string> bare;
+  for (const std::string& k : known) bare.push_back(k.substr(dashes && k.starts_with("--") ? 2 : 0));
+  std::string near = nearest_word(std::string_view(word).substr(dashes), bare);
+  for (std::size_t i = 0; i < bare.size(); ++i)
+    if (!near.empty() && bare[i] == near) return known[i];
+  return {};
 }
 
 }  // namespace weft::cli

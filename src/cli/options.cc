@@ -31,17 +31,17 @@ Result<double> Options::number(const std::string& name, double fallback, double 
 Result<double> Options::seconds(const std::string& name, double fallback) const {
   if (!has(name)) return fallback;
   std::string text = get(name);
-  double unit = 1;
+  double unit = 0;
   std::string_view digits = text;
   if (!digits.empty()) switch (digits.back()) {
-      case 's': digits.remove_suffix(1); break;
+      case 's': unit = 1, digits.remove_suffix(1); break;
       case 'm': unit = 60, digits.remove_suffix(1); break;
       case 'h': unit = 3600, digits.remove_suffix(1); break;
       case 'd': unit = 86400, digits.remove_suffix(1); break;
       default: break;
     }
   auto v = parse_double(digits);
-  if (!v || *v < 0 || *v * unit > 400.0 * 86400)
+  if (!v || *v < 0 || *v * unit > 400.0 * 86400 || (unit == 0 && *v != 0))
     return fail(ErrorKind::kInvalid, fmt::format("--{} takes a time such as 45s, 30m, 2h or 1d, not '{}'", name, text));
   return *v * unit;
 }
@@ -75,6 +75,8 @@ Result<Options> parse_options(const std::vector<std::string>& words, const std::
       return fail(ErrorKind::kInvalid,
                   fmt::format("unknown option '{}'{}", name, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
     }
+    if (!spec->repeats && !spec->value.empty() && out.given.contains(name.substr(2)))
+      return fail(ErrorKind::kInvalid, fmt::format("option '{}' is given twice; it takes one value", name));
     std::vector<std::string>& values = out.given[name.substr(2)];
     if (spec->value.empty()) {
       if (equals != std::string::npos) return fail(ErrorKind::kInvalid, fmt::format("option '{}' takes no value", name));

@@ -14,6 +14,7 @@ struct OptionSpec {
   std::string name;   // "--seeds"
   std::string value;  // what follows ("N"); "" for a flag
   std::string help;
+  bool repeats = false;  // several values are a list; otherwise a second one is refused
 };
 
 struct Options {

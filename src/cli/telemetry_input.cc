@@ -40,8 +40,9 @@ std::vector<OptionSpec> TelemetryInput::options() {
   return {
       {"--metrics", "FILE|URL",
        "Prometheus text: a scrape, a directory of scrapes, or an address to scrape, also a Prometheus server's /federate (may be "
-       "repeated)"},
-      {"--events", "FILE", "log lines and facts, one JSON object a line (may be repeated; docs/diagnose.md)"},
+       "repeated)",
+       true},
+      {"--events", "FILE", "log lines and facts, one JSON object a line (may be repeated; docs/diagnose.md)", true},
       {"--map", "FILE", "YAML map of foreign host or device names to names of the site"},
       {"--every", "TIME", "time between scrapes of an address, and between files that carry no time (default 15s)"},
   };
@@ -104,7 +105,7 @@ Status TelemetryInput::read(const std::function<void(Instant, const telemetry::B
     ++points_;
     pass(now, batch);
   }
-  if (scrapes_.empty()) return {};
+  if (scrapes_.empty()) return anything();
   SystemClock clock;
   interrupted = false;
   auto old_int = std::signal(SIGINT, on_signal), old_term = std::signal(SIGTERM, on_signal);
@@ -131,7 +132,30 @@ Status TelemetryInput::read(const std::function<void(Instant, const telemetry::B
   std::signal(SIGINT, old_int), std::signal(SIGTERM, old_term);
   if (answers_ == 0 && times_.empty())
     return fail(ErrorKind::kUnavailable, "no address answered" + (last_error.empty() ? std::string() : "; the last error: " + last_error));
-  return {};
+  return anything();
+}
+
+telemetry::FileSummary TelemetryInput::summary() const {
+  telemetry::FileSummary all = files_ ? files_->summary() : telemetry::FileSummary{};
+  for (const auto& scrape : scrapes_) {
+    const telemetry::FileSummary& s = scrape.summary();
+    all.unmapped += s.unmapped, all.bad_lines += s.bad_lines;
+    if (all.first_unmapped.empty()) all.first_unmapped = s.first_unmapped;
+    if (all.first_bad.empty()) all.first_bad = s.first_bad;
+  }
+  return all;
+}
+
+// Telemetry of which nothing belongs to the site says nothing about it; "nothing wrong" would be a lie.
+Status TelemetryInput::anything() const {
+  telemetry::FileSummary all = summary();
+  std::size_t read = (files_ ? files_->summary().samples : 0) + scraped_;
+  if (all.unmapped < read || !events_.events.empty() || !events_.facts.empty() || !all.unmapped) return {};
+  return fail(
+      ErrorKind::kInvalid,
+      fmt::format("none of the {} samples belongs to a part of this site (first: {}); give --map FILE with 'foreign name: part of the "
+                  "site', or the site's own host names under node_names:",
+                  all.unmapped, all.first_unmapped));
 }
 
 void TelemetryInput::remarks(const std::string& site, std::size_t series, Io& io) const {
@@ -143,13 +167,7 @@ void TelemetryInput::remarks(const std::string& site, std::size_t series, Io& io
   if (!scrapes_.empty())
     io.err << fmt::format("read {} samples of {} series by {} scrapes of {} address{}\n", scraped_, series, answers_, scrapes_.size(),
                           scrapes_.size() == 1 ? "" : "es");
-  telemetry::FileSummary all = files_ ? files_->summary() : telemetry::FileSummary{};
-  for (const auto& scrape : scrapes_) {
-    const telemetry::FileSummary& s = scrape.summary();
-    all.unmapped += s.unmapped, all.bad_lines += s.bad_lines;
-    if (all.first_unmapped.empty()) all.first_unmapped = s.first_unmapped;
-    if (all.first_bad.empty()) all.first_bad = s.first_bad;
-  }
+  telemetry::FileSummary all = summary();
   if (all.unmapped)
     io.err << fmt::format("{} samples belong to no part of {} (first: {}); give --map FILE to name them\n", all.unmapped, site,
                           all.first_unmapped);

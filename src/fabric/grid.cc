@@ -74,6 +74,7 @@ Result<Grid> read_grid(const Wiring& w) {
     }
     if (!rates.empty()) {
       WEFT_ASSIGN(double v, rates[k].quantity("b/s"));
+      if (v == 0) return rates[k].error("a link of rate 0 carries nothing; leave the rates out when they are not known");
       d.rate = BitsPerSecond(v);
     }
     if (!media.empty()) {

@@ -17,7 +17,7 @@ TEST(Import, RefusesWhatIsNoText) {
   EXPECT_NE(bad(std::string_view("ab\n\0c", 5)).find("f:2: byte 4 is not text"), std::string::npos);
   EXPECT_NE(bad("\xff\xfeS\0").find("UTF-16"), std::string::npos);
   EXPECT_NE(bad("SwitchName=\xc3\x28").find("is not text (UTF-8)"), std::string::npos);
-  EXPECT_NE(bad("hello world").find("no importer recognises this text; known formats: lspci, nccl-xml"), std::string::npos);
+  EXPECT_NE(bad("hello world").find("no importer recognises this text; known formats: ibnetdiscover, lspci, nccl-xml"), std::string::npos);
   EXPECT_NE(bad(std::string((std::size_t{64} << 20) + 1, ' ')).find("more than the"), std::string::npos);
 }
 

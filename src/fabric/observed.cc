@@ -147,6 +147,8 @@ Json to_json(const Observed& o) {
                      {"count", said_json(o, l.count, [](int n) { return Json(n); })},
                      {"rate_bits_per_second", said_json(o, l.rate, [](BitsPerSecond r) { return Json(r.value()); })},
                      {"at", o.place(l.at)}});
+  for (std::size_t l = 0; l < o.links.size(); ++l)
+    if (!o.links[l].port_a.empty()) links[l]["port_a"] = o.links[l].port_a, links[l]["port_b"] = o.links[l].port_b;
   for (const ObservedPath& p : o.paths) paths.push_back({{"a", name(p.a)}, {"b", name(p.b)}, {"relation", said_json(o, p.relation, text)}});
   for (const ObservedDomain& d : o.domains) {
     Json members = Json::array();
@@ -161,7 +163,8 @@ Json to_json(const Observed& o) {
           {"domains", domains},
           {"understood", remarks_json(o, o.understood)},
           {"unknown", remarks_json(o, o.unknown)},
-          {"contradictions", remarks_json(o, o.contradictions)}};
+          {"contradictions", remarks_json(o, o.contradictions)},
+          {"irregular", remarks_json(o, o.irregular)}};
 }
 
 namespace {
@@ -229,6 +232,7 @@ Report report(const Observed& o, std::size_t limit) {
   if (o.understood.size() > limit) understood.paragraphs.push_back(fmt::format("… and {} more", o.understood.size() - limit));
   add_remarks(out, o, "Not known", o.unknown, limit);
   add_remarks(out, o, "Contradictions", o.contradictions, limit);
+  add_remarks(out, o, "Irregular: breaks the pattern of the rest", o.irregular, limit);
   return out;
 }
 

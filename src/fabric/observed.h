@@ -57,6 +57,7 @@ struct ObservedLink {
   Said<int> count;           // parallel links
   Said<BitsPerSecond> rate;  // one link, one direction
   Origin at;
+  std::string port_a, port_b;  // as the source numbers them; "" = not said
 };
 
 // How far apart two devices are when no link between them is named ("PIX", "NODE", "SYS").
@@ -85,6 +86,7 @@ struct Observed {
   std::vector<ObservedPath> paths;
   std::vector<ObservedDomain> domains;
   std::vector<Remark> understood, unknown, contradictions;
+  std::vector<Remark> irregular;  // what breaks a pattern that the rest of the machine keeps (find_irregular)
 
   std::uint32_t add(DeviceKind kind, std::string name, std::uint32_t parent, Origin at);
   std::uint32_t add(std::string name, std::uint32_t parent, Origin at);  // kind not known
@@ -101,6 +103,10 @@ struct Observed {
 
 // Adds one HBD per connected component of two or more cards over scale-up links (through switches where there are some).
 void find_hbds(Observed& observed);
+// Remarks on what breaks the pattern that most of the switched network keeps: pairs of switches with fewer cables than the others of their
+// group, hosts with fewer adapters, links slower than their kind. Says nothing where no pattern is clear (under two thirds alike).
+// Switches need the fact "tier" (0 = with hosts).
+void find_irregular(Observed& observed);
 // Turns facts with several values (and counts that differ between a link's two ends) into remarks. Call once, at the end of reading.
 void collect_contradictions(Observed& observed);
 

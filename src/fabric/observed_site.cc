@@ -450,6 +450,22 @@ struct Writer {
     for (std::uint32_t s : switches) taken.insert(o.devices[s].name);
     std::string base = "sn";
     while (std::any_of(taken.begin(), taken.end(), [&](const std::string& t) { return t.starts_with(base); })) base += "x";
+    // NICs, where the source knows them: local numbers in the order of their names.
+    std::map<std::uint32_t, std::vector<std::uint32_t>> nics;
+    std::map<std::uint32_t, std::size_t> nic_number;
+    for (std::uint32_t d = 0; d < o.devices.size(); ++d)
+      if (o.is(d, DeviceKind::kNic) && o.devices[d].parent != kNoDevice) nics[o.devices[d].parent].push_back(d);
+    std::size_t most_nics = 0;
+    for (auto& [node, list] : nics) {
+      std::sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const std::string &x = o.devices[a].name, &y = o.devices[b].name;
+        return std::tuple(x.size(), std::string_view(x), a) < std::tuple(y.size(), std::string_view(y), b);
+      });
+      for (std::size_t i = 0; i < list.size(); ++i) nic_number[list[i]] = i;
+      most_nics = std::max(most_nics, list.size());
+    }
+    if (most_nics > 64)
+      return fail(ErrorKind::kInvalid, fmt::format("a host with {} adapters: its name stands for several machines", most_nics), o.files[0]);
     // Nodes with the same number of cards form one entry; slurm.conf or gres.conf may have said it.
     std::map<std::string, std::vector<std::uint32_t>> by_cards;
     for (std::uint32_t n : nodes) by_cards[o.fact(n, "gpus")].push_back(n);
@@ -482,8 +498,14 @@ struct Writer {
         assumed(fmt::format("card and scale-up as in form {}", assume.scale_up_form));
       }
     }
-    line("scale_out: {topology: unknown, nics_per_node: 1}        # number of NICs not known: drawn as one");
-    unknown("number of NICs per node (drawn as one)");
+    if (most_nics) {
+      line(fmt::format("scale_out: {{topology: unknown, nics_per_node: {}}}        # the largest number seen in one host", most_nics));
+      if (std::any_of(nics.begin(), nics.end(), [&](const auto& n) { return n.second.size() < most_nics; }) || nics.size() < nodes.size())
+        unknown(fmt::format("whether hosts with fewer than {} adapters have more that were not seen (drawn without a cable)", most_nics));
+    } else {
+      line("scale_out: {topology: unknown, nics_per_node: 1}        # number of NICs not known: drawn as one");
+      unknown("number of NICs per node (drawn as one)");
+    }
     line("switches:");
     auto local = [&](std::uint32_t s) {
       std::string n = o.devices[s].name;
@@ -501,8 +523,14 @@ struct Writer {
     }
     line("cables:");
     for (const ObservedLink& l : o.links) {
-      std::string to = o.is(l.b, DeviceKind::kNode) ? name[l.b] + "/nic0" : local(l.b);
-      line(fmt::format("  - {{from: {}, to: {}}}", quoted(local(l.a)), quoted(to)));
+      auto end = [&](std::uint32_t d, const std::string& port) {
+        if (o.is(d, DeviceKind::kNode)) return name[d] + "/nic0";
+        if (o.is(d, DeviceKind::kNic))
+          return fmt::format("{}/nic{}", name[o.devices[d].parent], nic_number[d]) + (port.empty() ? "" : ":p" + port);
+        return local(d) + (port.empty() ? "" : ":" + port);
+      };
+      line(fmt::format("  - {{from: {}, to: {}{}}}", quoted(end(l.a, l.port_a)), quoted(end(l.b, l.port_b)),
+                       l.rate.one() ? ", rate: " + gbits(*l.rate.one()) : ""));
     }
     return {};
   }

@@ -42,6 +42,22 @@ Result<Packets> packets(const Yaml& from) {
   p.cost_ns = static_cast<float>(cost * 1e9);
   return p;
 }
+// Explicitly 0 is a mistake; what is not known is left out.
+Result<double> rate_of(const Yaml& from, std::string_view key, double fallback) {
+  if (!from.has(key)) return fallback;
+  WEFT_ASSIGN(double v, from.get(key).quantity("b/s"));
+  if (v == 0) return from.get(key).error("a link of rate 0 carries nothing; leave the rate out when it is not known");
+  return v;
+}
+// A part's own name becomes a step of paths such as sn1/node3/card5:p2.
+Result<std::string> part_name(const Yaml& from, std::string_view key, std::string fallback = {}) {
+  if (!from.has(key)) return fallback;
+  WEFT_ASSIGN(auto v, from.get(key).text());
+  auto bad = [](char c) { return c == '/' || c == ':' || c == ',' || static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; };
+  if (v.empty() || v.size() > 200 || v == "." || v == ".." || std::any_of(v.begin(), v.end(), bad))
+    return from.get(key).error("'" + v.substr(0, 60) + "' cannot be a name: 1 to 200 characters without space, '/', ':' and ','");
+  return v;
+}
 
 // One build in progress. The parts of the site file are handled in order; the first error ends it.
 struct Builder {
@@ -78,7 +94,12 @@ struct Builder {
   }
   std::map<std::string, std::uint32_t> switch_ids;
 
-  std::uint32_t next_cable() { return b.add_cable(fmt::format("C{:04}", ++cables)); }
+  std::uint32_t next_cable() {
+    std::string name;
+    do name = fmt::format("C{:04}", ++cables);
+    while (b.has_cable(name));
+    return b.add_cable(std::move(name));
+  }
 
   Status size_check() const {
     double devices = 1, links = 0;
@@ -111,7 +132,7 @@ struct Builder {
     keys.insert(keys.end(), extra.begin(), extra.end());
     for (const Parameter& p : t->parameters) keys.push_back(p.name);
     WEFT_TRY(y.only(keys));
-    WEFT_ASSIGN(double rate, quantity(y, "rate", "b/s", 0));
+    WEFT_ASSIGN(double rate, rate_of(y, "rate", 0));
     w.rate = BitsPerSecond(rate);
     for (auto [key, medium, length_key, length] :
          {std::tuple{"medium", &w.medium, "length", &w.length_m}, {"trunk_medium", &w.trunk_medium, "trunk_length", &w.trunk_length_m}}) {
@@ -150,7 +171,7 @@ struct Builder {
     WEFT_TRY(y.only({"name", "count", "nodes", "cards_per_node", "card", "racks", "spare_nodes", "cooling", "psus_per_node",
                      "power_shelves_per_rack", "shelf_power", "rack_power", "cpus_per_node", "scale_up", "node_names", "source",
                      "host_power", "psu_power"}));
-    WEFT_ASSIGN(auto base, text(y, "name", "sn"));
+    WEFT_ASSIGN(auto base, part_name(y, "name", "sn"));
     WEFT_ASSIGN(int repeat, count(y, "count", 1, 1, 1 << 30));
     WEFT_ASSIGN(int node_count, count(y, "nodes", 1, 1, 1 << 30));
     WEFT_ASSIGN(int cards, count(y, "cards_per_node", 8, 0, 1 << 20));
@@ -270,7 +291,7 @@ struct Builder {
   Status nic_network(const Yaml& y, std::string_view what) {
     WEFT_ASSIGN(int nics, count(y, "nics_per_node", 1, 1, 64));
     WEFT_ASSIGN(auto model_name, text(y, "nic", ""));
-    WEFT_ASSIGN(auto prefix, text(y, "prefix", ""));
+    WEFT_ASSIGN(auto prefix, part_name(y, "prefix"));
     std::uint32_t model = UINT32_MAX;
     if (!model_name.empty()) {
       DeviceModel m;
@@ -315,9 +336,9 @@ struct Builder {
 
   Status storage(const Yaml& y) {
     WEFT_TRY(y.only({"name", "ports", "rate", "medium", "length", "bandwidth", "source"}));
-    WEFT_ASSIGN(auto name, text(y, "name", "storage1"));
+    WEFT_ASSIGN(auto name, part_name(y, "name", "storage1"));
     WEFT_ASSIGN(int ports, count(y, "ports", 1, 1, 4096));
-    WEFT_ASSIGN(double rate, quantity(y, "rate", "b/s", 0));
+    WEFT_ASSIGN(double rate, rate_of(y, "rate", 0));
     WEFT_ASSIGN(double length, quantity(y, "length", "m", -1));
     WEFT_ASSIGN(auto medium_text, text(y, "medium", "unknown"));
     auto medium = parse_medium(medium_text);
@@ -340,7 +361,7 @@ struct Builder {
   // One management switch per 48 BMCs, joined in a chain of trunks; carries nothing else.
   Status management(const Yaml& y) {
     WEFT_TRY(y.only({"rate", "switch", "medium", "length", "shared_with"}));
-    WEFT_ASSIGN(double rate, quantity(y, "rate", "b/s", 1e9));
+    WEFT_ASSIGN(double rate, rate_of(y, "rate", 1e9));
     WEFT_ASSIGN(double length, quantity(y, "length", "m", -1));
     WEFT_ASSIGN(auto medium_text, text(y, "medium", "dac"));
     auto medium = parse_medium(medium_text);
@@ -385,7 +406,10 @@ struct Builder {
     WEFT_TRY(y.only({"cdus", "pumps_per_cdu", "cdu_capacity", "supply", "flow_per_rack", "source"}));
     WEFT_ASSIGN(int units, count(y, "cdus", 0, 0, 65536));
     for (auto [key, unit] : {std::pair{"supply", "C"}, std::pair{"flow_per_rack", "L/min"}})
-      if (y.has(key)) WEFT_TRY(y.get(key).quantity(unit));
+      if (y.has(key)) {
+        WEFT_ASSIGN(double v, y.get(key).quantity(unit));
+        if (key == std::string_view("supply") && (v < 1 || v > 90)) return y.get(key).error("coolant is supplied at 1 to 90 °C");
+      }
     std::uint32_t cdu_model = UINT32_MAX;
     if (y.has("cdu_capacity")) {
       DeviceModel m;
@@ -408,7 +432,7 @@ struct Builder {
     for (const Yaml& item : root.get("switches").items()) {
       WEFT_TRY(item.only({"name", "tier", "plane", "model"}));
       if (!item.has("name")) return item.error("a switch needs 'name: NAME'");
-      WEFT_ASSIGN(auto name, item.get("name").text());
+      WEFT_ASSIGN(auto name, part_name(item, "name"));
       WEFT_ASSIGN(int tier, count(item, "tier", -1, 0, 64));
       WEFT_ASSIGN(int plane, count(item, "plane", -1, 0, 32767));
       std::uint32_t model = UINT32_MAX;
@@ -452,7 +476,7 @@ struct Builder {
     for (const Yaml& item : root.get("cables").items()) {
       WEFT_TRY(item.only({"name", "from", "to", "rate", "medium", "length", "networks", "spare", "mtu", "packet_cost"}));
       if (!item.has("from") || !item.has("to")) return item.error("a cable needs both ends: 'from: DEVICE:PORT' and 'to: DEVICE:PORT'");
-      WEFT_ASSIGN(double rate, quantity(item, "rate", "b/s", 0));
+      WEFT_ASSIGN(double rate, rate_of(item, "rate", 0));
       WEFT_ASSIGN(double length, quantity(item, "length", "m", -1));
       WEFT_ASSIGN(auto medium_text, text(item, "medium", "unknown"));
       auto medium = parse_medium(medium_text);
@@ -472,15 +496,18 @@ struct Builder {
       if (item.has("spare")) {
         WEFT_ASSIGN(link.spare, item.get("spare").boolean());
       }
-      WEFT_ASSIGN(auto name, text(item, "name", ""));
+      WEFT_ASSIGN(auto name, part_name(item, "name"));
+      if (b.has_cable(name)) return item.get("name").error("a cable '" + name + "' is there already; give each its own name");
       link.cable = name.empty() ? next_cable() : b.add_cable(name);
       PortId ends[2];
+      DeviceId devices[2];
       for (int e = 0; e < 2; ++e) {
         Yaml y = item.get(e ? "to" : "from");
         WEFT_ASSIGN(auto where, y.text());
         std::size_t colon = where.rfind(':');
         auto device = find(where.substr(0, colon));
         if (!device.ok()) return y.error("dangling cable: no device '" + where.substr(0, colon) + "' in this site");
+        devices[e] = device;
         int number = -1;
         if (colon != std::string::npos) {
           std::string_view digits = std::string_view(where).substr(colon + 1);
@@ -495,6 +522,7 @@ struct Builder {
         else ends[e] = number < 0 ? b.add_port(device, networks) : b.add_port(device, networks, number);
         if (!key.empty()) explicit_ports[key] = ends[e];
       }
+      if (devices[0] == devices[1]) return item.error("this cable joins " + b.name(devices[0]) + " with itself");
       auto made = b.add_link(ends[0], ends[1], link);
       if (!made) return std::unexpected(made.error().in(item.place()));
     }

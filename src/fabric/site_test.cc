@@ -77,6 +77,18 @@ TEST(FabricSite, BadInputNamesFileLineAndRemedy) {
       error_of("site: x\nsupernodes:\n  - {nodes: 1}\ncables:\n  - {from: sn1/node1/card0:p0, to: sn1/node1/card1:p0, length: -2 m}\n")
           .find("site.yaml:5"),
       std::string::npos);
+  const std::string two =
+      "site: x\nscale_out: {topology: unknown, nics_per_node: 1}\nsupernodes:\n  - {nodes: 2}\nswitches:\n  - {name: s}\ncables:\n";
+  EXPECT_EQ(error_of(two + "  - {from: s:1, to: s:2}\n"), "site.yaml:8: this cable joins s with itself");
+  EXPECT_EQ(error_of(two + "  - {name: A, from: s:1, to: sn1/node1/nic0}\n  - {name: A, from: s:2, to: sn1/node2/nic0}\n").substr(0, 47),
+            "site.yaml:9: a cable 'A' is there already; give");
+  EXPECT_NE(
+      error_of(two + "  - {from: s:1, to: sn1/node1/nic0, rate: 400}\n").find("site.yaml:8: rate: expected a quantity such as '400 Gb/s'"),
+      std::string::npos);
+  EXPECT_NE(error_of(two + "  - {from: s:1, to: sn1/node1/nic0, rate: 0G}\n").find("leave the rate out"), std::string::npos);
+  EXPECT_NE(error_of("site: x\nsupernodes:\n  - {name: a/../b, nodes: 1}\n").find("site.yaml:3: 'a/../b' cannot be a name"),
+            std::string::npos);
+  EXPECT_NE(error_of("site: x\nsupernodes:\n  - {nodes: 1}\nfacility: {cdus: 1, supply: -300}\n").find("site.yaml:4"), std::string::npos);
   EXPECT_NE(error_of("").find("empty"), std::string::npos);
   EXPECT_FALSE(error_of(std::string_view("\x7f"
                                          "ELF\0\0\x01",

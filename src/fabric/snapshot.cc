@@ -440,6 +440,7 @@ PortId SnapshotBuilder::port_of(DeviceId device, int number) const {
     if (core_->ports[i].device == device && core_->ports[i].number == number) return PortId{i};
   return {};
 }
+bool SnapshotBuilder::has_cable(std::string_view name) const { return core_->cable_ids.find(name) != core_->cable_ids.end(); }
 bool SnapshotBuilder::has_port(DeviceId device, int number) const { return port_of(device, number).ok(); }
 
 Result<Snapshot> SnapshotBuilder::build() && {

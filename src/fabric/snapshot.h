@@ -239,6 +239,7 @@ class SnapshotBuilder {
   // By canonical name among what was added so far; none when absent. O(devices) in the worst case: for explicit cables only.
   DeviceId find(std::string_view name) const;
   bool has_port(DeviceId device, int number) const;
+  bool has_cable(std::string_view name) const;
   PortId port_of(DeviceId device, int number) const;
 
   // Errors: two devices of one name under one parent, an alias for two devices, a domain member that does not exist.

@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "base/embedded.h"
+#include "base/text.h"
 
 namespace weft::inspect {
 
@@ -100,6 +101,19 @@ Inspection inspect(const Context& context, const std::vector<std::string>& only)
   return result;
 }
 
+namespace {
+
+// Items of the inspection table for which this site has no part to check: said aloud, because "nothing failed" there means nothing.
+std::vector<std::string> empty_items(const Inspection& inspection) {
+  std::vector<std::string> out;
+  for (Item item : {Item::kCards, Item::kScaleUp, Item::kScaleOut, Item::kSoftware, Item::kStorage, Item::kFacility, Item::kScheduler})
+    if (std::none_of(inspection.cells.begin(), inspection.cells.end(), [&](const Cell& c) { return c.item == item; }))
+      out.emplace_back(item_name(item));
+  return out;
+}
+
+}  // namespace
+
 Report to_report(const Inspection& inspection, const fabric::Snapshot& snapshot) {
   Report report;
   report.title = "Inspection of " + snapshot.site_name();
@@ -111,6 +125,8 @@ Report to_report(const Inspection& inspection, const fabric::Snapshot& snapshot)
                    {"gate", inspection.failed    ? "closed: something failed"
                             : inspection.unknown ? "closed: something could not be seen (--allow-unknown opens it)"
                                                  : "open"}};
+  if (auto empty = empty_items(inspection); !empty.empty())
+    summary.facts.emplace_back("not covered", join(empty, ", ") + ": the site has no part there to check");
   Table table;
   table.title = "Checks";
   table.columns = {{"item"}, {"check"}, {"pass", Align::kRight}, {"fail", Align::kRight}, {"unknown", Align::kRight}};
@@ -153,7 +169,11 @@ Json to_json(const Inspection& inspection) {
                      {"threshold", c.threshold},
                      {"source", c.source},
                      {"remedy", c.remedy}});
-  return {{"pass", inspection.passed}, {"fail", inspection.failed}, {"unknown", inspection.unknown}, {"cells", cells}};
+  return {{"pass", inspection.passed},
+          {"fail", inspection.failed},
+          {"unknown", inspection.unknown},
+          {"not_covered", empty_items(inspection)},
+          {"cells", cells}};
 }
 
 }  // namespace weft::inspect

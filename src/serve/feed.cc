@@ -362,8 +362,12 @@ Result<std::string> Feed::series(const std::string& m, const std::string& entity
   return dump_json({{"metric", m}, {"entity", entity}, {"series", list}}, -1);
 }
 
-std::string Feed::entity(const std::string& name) const {
+Result<std::string> Feed::entity(const std::string& name) const {
+  if (name.empty()) return fail(ErrorKind::kInvalid, "entity needs name=NAME");
   std::lock_guard lock(impl_->mutex);
+  const Snapshot& site = impl_->site;
+  if (impl_->table.of_entity(name).empty() && !site.find_device(name) && !site.find_port(name) && !site.find_link(name))
+    return fail(ErrorKind::kNotFound, "nothing is called '" + name.substr(0, 120) + "' here");
   Json list = Json::array();
   for (telemetry::SeriesId id : impl_->table.of_entity(name))
     if (id.v < impl_->rings.size())

@@ -46,7 +46,7 @@ class Feed {
   std::string audit() const;
   Result<std::string> series(const std::string& metric, const std::string& entity) const;  // all label sets
   Result<std::string> paths(const std::string& from, const std::string& to, const std::string& network) const;
-  std::string entity(const std::string& name) const;  // latest value of every series of it
+  Result<std::string> entity(const std::string& name) const;  // latest value of every series of it; errors: nobody has that name
 
   // Events for server-sent events: everything after `after`; waits up to `timeout` for the first. Returns the last id.
   std::uint64_t events(std::uint64_t after, Duration timeout, std::vector<std::string>& out) const;

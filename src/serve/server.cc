@@ -5,9 +5,15 @@
 #include "base/httplib.h"
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/embedded.h"
+#include "base/text.h"
 
 namespace weft::serve {
 namespace {
@@ -51,6 +57,55 @@ void answer(httplib::Response& response, const Result<std::string>& body) {
   }
   response.status = http_status(body.error().kind);
   response.set_content(dump_json({{"error", kind_name(body.error().kind)}, {"message", body.error().text()}}, -1), "application/json");
+}
+
+// A thread per connection in use, made when needed and at most `most`: connections that say nothing do not keep others waiting.
+class ElasticQueue : public httplib::TaskQueue {
+ public:
+  explicit ElasticQueue(std::size_t most) : most_(most) {}
+  void enqueue(std::function<void()> task) override {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    if (idle_ >= tasks_.size() || threads_.size() >= most_) return wake_.notify_one();
+    threads_.emplace_back([this] { work(); });
+  }
+  void shutdown() override {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      ++idle_;
+      wake_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      --idle_;
+      if (tasks_.empty()) return;  // stopping
+      std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  std::size_t most_, idle_ = 0;
+  bool stopping_ = false;
+};
+
+bool loopback(std::string_view host) {
+  if (host.starts_with('[')) host = host.substr(0, host.find(']') + 1);
+  else host = host.substr(0, host.find(':'));
+  std::string name = lower(host);
+  return name.empty() || name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.") || name == "[::1]";
 }
 
 }  // namespace
@@ -98,9 +153,34 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
   Impl* d = server->impl_.get();
   httplib::Server& http = d->http;
   int streams = options.max_event_streams;
-  http.new_task_queue = [streams] { return new httplib::ThreadPool(static_cast<std::size_t>(streams + 8)); };
+  http.new_task_queue = [streams] { return new ElasticQueue(static_cast<std::size_t>(streams) + 480); };
+  http.set_read_timeout(3);
+  http.set_keep_alive_timeout(3);
   http.set_payload_max_length(1 << 20);
   http.set_default_headers({{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}});
+  // On loopback a foreign Host is a page of somebody else's site that had its name pointed here (DNS rebinding).
+  bool local = loopback(options.address);
+  http.set_pre_routing_handler([local](const httplib::Request& q, httplib::Response& r) {
+    if (local && !loopback(q.get_header_value("Host"))) {
+      answer(r, fail(ErrorKind::kDenied, "this server answers to localhost only; open http://localhost with its port"));
+      r.status = 421;
+    } else if (q.method != "GET" && q.method != "HEAD") {
+      answer(r, fail(ErrorKind::kInvalid, "the API only answers GET"));
+      r.status = 405;
+      r.set_header("Allow", "GET, HEAD");
+      r.set_header("Connection", "close");
+    } else {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  http.set_error_handler([](const httplib::Request&, httplib::Response& r) {
+    if (!r.body.empty()) return;
+    std::string what = r.status == 400   ? "not a request this server understands"
+                       : r.status == 413 ? "the request is too large"
+                                         : "no answer";
+    r.set_content(dump_json({{"error", "invalid"}, {"message", what}}, -1), "application/json");
+  });
   auto document = [&](const char* path, std::string (Feed::*get)() const) {
     http.Get(path, [&feed, get](const httplib::Request&, httplib::Response& response) {
       response.set_content((feed.*get)(), "application/json");
@@ -124,6 +204,7 @@ Result<std::unique_ptr<Server>> Server::start(const Feed& feed, const ServerOpti
     if (d->streams.fetch_add(1) >= streams) {
       --d->streams;
       answer(r, fail(ErrorKind::kUnavailable, "too many event streams are open; close a page"));
+      r.set_header("Connection", "close");
       return;
     }
     std::uint64_t after = 0;

@@ -11,7 +11,7 @@ namespace weft::cli {
 namespace {
 
 const std::vector<OptionSpec> kOptions =
-    site_options({{"--group", "NAME=CARDS", "a job or group whose routes matter, as cards or nodes (may be repeated)"}});
+    site_options({{"--group", "NAME=CARDS", "a job or group whose routes matter, as cards or nodes (may be repeated)", true}});
 constexpr const char* kExamples = "  weft fabric grow site.yaml larger.yaml --group train=sn1/node1/card0,sn1/node2/card0\n";
 
 int run(const std::vector<std::string>& words, Io& io) {

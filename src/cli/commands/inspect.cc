@@ -20,12 +20,12 @@ std::vector<OptionSpec> specs() {
       {"--level", "NAME", "ordinary (deep, scale-up and scale-out levels follow)"},
       {"--for", "TIME", "how long to observe the twin, or to scrape addresses (default 60s)"},
       {"--seed", "N", "seed of the twin (default 1)"},
-      {"--fault", "NAME[@TARGET]", "with this fault in the twin from the start, to see a check fail"},
+      {"--fault", "NAME[@TARGET]", "with this fault in the twin from the start, to see a check fail (may be repeated)", true},
   };
   for (OptionSpec& o : TelemetryInput::options()) out.push_back(std::move(o));
   out.insert(out.end(), {
                             {"--rules", "FILE", "thresholds instead of the built-in ones"},
-                            {"--check", "NAME", "only this check (may be repeated)"},
+                            {"--check", "NAME", "only this check (may be repeated)", true},
                             {"--allow-unknown", "", "unknown results do not close the gate"},
                             {"--dry", "", "list the checks, observe nothing"},
                             {"--json", "", "JSON instead of the report"},

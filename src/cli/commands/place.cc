@@ -21,8 +21,8 @@ std::vector<OptionSpec> specs() {
   std::vector<OptionSpec> out = {
       {"--site", "SITE", "the same as naming it first"},
       {"--strategy", "NAME", "topology (default), first_fit, random, exact"},
-      {"--avoid", "NAME", "a card, node, rack … not to use (may be repeated)"},
-      {"--fail", "NAME", "suppose this card or node failed, and show the repair of the placement (may be repeated)"},
+      {"--avoid", "NAME", "a card, node, rack … not to use (may be repeated)", true},
+      {"--fail", "NAME", "suppose this card or node failed, and show the repair of the placement (may be repeated)", true},
       {"--seed", "N", "of the random strategy (default 1)"},
       {"--json", "", "JSON instead of the table"},
   };

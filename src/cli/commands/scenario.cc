@@ -1,6 +1,11 @@
 // `weft scenario run|list|show`: faults at times over the twin, judged.
 #include <fmt/format.h>
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "base/embedded.h"
 #include "base/report.h"
@@ -20,6 +25,7 @@ const std::vector<OptionSpec> kOptions = {
     {"--store", "FILE", "keep the journal in this SQLite file (one scenario, one seed)"},
     {"--actuator-failure", "P", "share of actions that fail (default: the twin's)"},
     {"--dry-run", "", "plan and journal, start nothing"},
+    {"--jobs", "N", "runs at a time (default: the processor's threads); the result is the same"},
 };
 constexpr const char* kExamples =
     "  weft scenario run link_down --events\n  weft scenario run scenarios/ --seeds 5\n  weft scenario run scenarios/ --only optic --seeds "
@@ -37,6 +43,8 @@ int run_scenarios(const Options& options, Io& io) {
   if (!seed) return report_error(seed.error(), io);
   if (!seeds) return report_error(seeds.error(), io);
   if (!failure) return report_error(failure.error(), io);
+  auto jobs = options.integer("jobs", std::clamp<std::int64_t>(std::thread::hardware_concurrency(), 1, 16), 1, 256);
+  if (!jobs) return report_error(jobs.error(), io);
   std::string only = options.get("only");
   std::vector<scenario::Scenario> chosen;
   for (auto& s : *scenarios)
@@ -45,12 +53,18 @@ int run_scenarios(const Options& options, Io& io) {
   if (options.has("store") && (chosen.size() > 1 || *seeds > 1))
     return report_error(Error{ErrorKind::kInvalid, "--store keeps one journal: run one scenario with one seed", ""}, io);
 
-  std::vector<scenario::Row> rows;
-  std::size_t done = 0, total = chosen.size() * static_cast<std::size_t>(*seeds);
-  for (const scenario::Scenario& s : chosen)
-    for (std::int64_t k = 0; k < *seeds; ++k) {
+  // Runs are independent of each other; rows keep the order of scenario and seed whatever the number of workers.
+  std::size_t total = chosen.size() * static_cast<std::size_t>(*seeds);
+  std::vector<std::optional<Result<std::vector<scenario::Row>>>> outcomes(total);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex printing;
+  std::size_t done = 0, bad = 0;
+  auto work = [&] {
+    for (std::size_t i; !stop && (i = next++) < total;) {
+      const scenario::Scenario& s = chosen[i / static_cast<std::size_t>(*seeds)];
       scenario::RunOptions run_options;
-      run_options.seed = static_cast<std::uint64_t>(*seed + k);
+      run_options.seed = static_cast<std::uint64_t>(*seed) + i % static_cast<std::size_t>(*seeds);
       run_options.actuator_failure = *failure;
       run_options.store = options.get("store");
       run_options.dry_run = options.has("dry-run");
@@ -61,13 +75,36 @@ int run_scenarios(const Options& options, Io& io) {
           io.err << fmt::format("{}  {:<9} {}{}\n", clock_text(line.at - start), line.phase, line.text,
                                 line.confidence >= 0 ? fmt::format("   {:.2f}", line.confidence) : "");
         };
-      auto outcome = scenario::run(s, run_options);
-      if (!outcome) return report_error(outcome.error(), io);
-      rows.insert(rows.end(), outcome->rows.begin(), outcome->rows.end());
+      outcomes[i] = [&]() -> Result<std::vector<scenario::Row>> {
+        WEFT_ASSIGN(scenario::Outcome outcome, scenario::run(s, run_options));
+        return std::move(outcome.rows);
+      }();
+      if (!*outcomes[i]) stop = true;
+      if (total == 1) continue;
+      std::lock_guard lock(printing);
       ++done;
-      if (io.terminal && total > 1) io.err << fmt::format("\r{} of {} runs", done, total) << std::flush;
+      bool failed = !*outcomes[i];
+      if (!failed)
+        for (const scenario::Row& r : **outcomes[i]) failed |= r.verdict == "fail";
+      bad += failed;
+      if (io.terminal) io.err << fmt::format("\r{} of {} runs, {} failed ", done, total, bad) << std::flush;
+      else
+        io.err << fmt::format("{} of {}  {} seed {}: {}\n", done, total, s.name, run_options.seed, failed ? "fail" : "pass") << std::flush;
     }
-  if (io.terminal && total > 1) io.err << "\r                    \r";
+  };
+  bool alone = options.has("events") || options.has("store");
+  std::size_t workers = std::min<std::size_t>(total, alone ? 1 : static_cast<std::size_t>(*jobs));
+  std::vector<std::thread> crew;
+  for (std::size_t w = 1; w < workers; ++w) crew.emplace_back(work);
+  work();
+  for (std::thread& t : crew) t.join();
+  if (io.terminal && total > 1) io.err << "\r" << std::string(60, ' ') << "\r";
+  std::vector<scenario::Row> rows;
+  for (auto& outcome : outcomes) {
+    if (!outcome) continue;  // not begun: an earlier one could not run, and is reported
+    if (!*outcome) return report_error(outcome->error(), io);
+    rows.insert(rows.end(), (*outcome)->begin(), (*outcome)->end());
+  }
 
   int failed = 0, first = 0, undecided = 0, faults = 0;
   for (const scenario::Row& r : rows) {

@@ -31,8 +31,8 @@ using fabric::DeviceId;
 std::vector<OptionSpec> specs() {
   std::vector<OptionSpec> out = {
       {"--site", "SITE", "the same as naming it"},
-      {"--degrade", "LINK=SHARE", "this link carries only SHARE of its rate; 0 is down (may be repeated)"},
-      {"--slow", "CARD=SHARE", "this card computes at SHARE of its speed (may be repeated)"},
+      {"--degrade", "LINK=SHARE", "this link carries only SHARE of its rate; 0 is down (may be repeated)", true},
+      {"--slow", "CARD=SHARE", "this card computes at SHARE of its speed (may be repeated)", true},
       {"--prompt", "N", "prefill, decode: tokens of a prompt (default 2048)"},
       {"--output", "N", "decode: tokens of an answer (default 256); a step in its middle is simulated"},
       {"--decode-batch", "N", "decode: sequences of a replica at once (default 32)"},

@@ -31,6 +31,7 @@ const std::vector<OptionSpec> kOptions = {
     {"--no-page", "", "no HTTP server"},
     {"--store", "FILE", "keep the journal in this SQLite file (default: in memory)"},
     {"--json", "", "one JSON object a line instead of text"},
+    {"--allow-unknown", "", "jobs start although the inspection could not see something"},
     {"--dry-run", "", "plan and journal, start nothing"},
 };
 constexpr const char* kExamples =
@@ -117,6 +118,9 @@ int run(const std::vector<std::string>& words, Io& io) {
     speed = *s;
   }
   if (!lasts) return report_error(lasts.error(), io);
+  if (options.has("for") && *lasts <= 0)
+    return report_error(Error{ErrorKind::kInvalid, "--for takes a time above 0 such as 30m; without it the run goes on until Ctrl-C", ""},
+                        io);
   if (!seed) return report_error(seed.error(), io);
   if (!port) return report_error(port.error(), io);
 
@@ -180,10 +184,11 @@ int run(const std::vector<std::string>& words, Io& io) {
     seen.add(*batch);
   }
   inspect::Inspection inspection = inspect::inspect({*snapshot, seen, *rules});
+  const bool allow_unknown = options.has("allow-unknown");
   feed.set_inspection(inspection);
   say({world.now(), "inspect", "",
        fmt::format("{} checks of {}: {} pass, {} fail, {} unknown; gate {}", inspection.cells.size(), site, inspection.passed,
-                   inspection.failed, inspection.unknown, inspection.gate(true) ? "open" : "closed"),
+                   inspection.failed, inspection.unknown, inspection.gate(allow_unknown) ? "open" : "closed"),
        -1});
   for (const inspect::Cell& c : inspection.cells)
     if (c.verdict == inspect::Verdict::kFail)
@@ -211,17 +216,18 @@ int run(const std::vector<std::string>& words, Io& io) {
     publish();
   });
   if (Status s = loop.recover(); !s) return report_error(s.error(), io);
-  if (inspection.gate(true)) {
+  if (inspection.gate(allow_unknown)) {
     for (const auto& job : tour->jobs)
       if (Status s = loop.submit(job); !s) return report_error(s.error(), io);
   } else {
-    say({world.now(), "note", "", "the gate is closed: no job starts until the failed checks are repaired", -1});
+    say({world.now(), "note", "",
+         "the gate is closed: no job starts until what failed is repaired and what is unknown is seen (--allow-unknown opens it)", -1});
   }
   if (Status s = loop.run(end); !s) return report_error(s.error(), io);
 
   // Summary and verdict, judged against the twin's truth after the run.
   auto rows = scenario::judge(*tour, static_cast<std::uint64_t>(*seed), *snapshot, loop.incidents(), world.truths(), world.effects());
-  int failed = inspection.gate(true) ? 0 : 1;
+  int failed = inspection.gate(allow_unknown) ? 0 : 1;
   Json list = Json::array();
   Table table;
   table.columns = {

@@ -54,18 +54,36 @@ void pcie_width(const Context& x, std::vector<Cell>& out) {
               [&](const auto& v) { return v.last >= t.value; });
 }
 
+// Against the rated power where the site knows it, else against the cards of the same model: a lone cap still shows.
 void power_limit(const Context& x, std::vector<Cell>& out) {
+  std::map<const fabric::DeviceModel*, std::map<double, int>> limits;
+  for (fabric::DeviceId d : x.snapshot.cards())
+    if (const Observation::Value* v = x.seen.value(metric::kPowerLimit, x.snapshot.name(d))) ++limits[x.snapshot.model_of(d)][v->last];
   for (fabric::DeviceId d : x.snapshot.cards()) {
     std::string name = x.snapshot.name(d);
     const Observation::Value* v = x.seen.value(metric::kPowerLimit, name);
     const fabric::DeviceModel* m = x.snapshot.model_of(d);
-    if (!v || !m || !m->power)
-      out.push_back(unknown(name, v ? "card's rated power not in the site file" : "no power limit exported",
-                            "give the card's power in the site file, or check the exporter"));
-    else
+    if (!v) {
+      out.push_back(unknown(name, "no power limit exported", "check the exporter"));
+      continue;
+    }
+    std::string remedy = "a leftover power cap slows every job: reset it (nvidia-smi -pl)";
+    if (m && m->power) {
       out.push_back(judged(name, v->last >= 0.99 * m->power->value(), fmt::format("{:.0f} W", v->last),
-                           Threshold{0, fmt::format("{:.0f} W", m->power->value()), "rated power of the card model"},
-                           "a leftover power cap slows every job: reset it (nvidia-smi -pl)"));
+                           Threshold{0, fmt::format("{:.0f} W", m->power->value()), "rated power of the card model"}, remedy));
+      continue;
+    }
+    const auto& alike = limits[m];
+    auto most = std::max_element(alike.begin(), alike.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    int all = 0;
+    for (const auto& [limit, n] : alike) all += n;
+    if (all < 2 || 2 * most->second <= all)
+      out.push_back(unknown(name, "card's rated power not in the site file, and no majority of cards to compare with",
+                            "give the card's power in the site file"));
+    else
+      out.push_back(judged(
+          name, v->last >= 0.99 * most->first, fmt::format("{:.0f} W", v->last),
+          Threshold{0, fmt::format("{:.0f} W", most->first), "most cards of this model (rated power not in the site file)"}, remedy));
   }
 }
 

@@ -65,10 +65,25 @@ void uncorrectable(const Context& x, std::vector<Cell>& out) {
 
 std::string nic_entity(const Context& x, fabric::DeviceId nic) { return x.snapshot.name(nic); }
 
+// A NIC whose cabling the site does not describe is not expected to say anything.
+bool cabled(const Context& x, fabric::DeviceId nic) {
+  for (fabric::PortId p : x.snapshot.ports_of(nic))
+    if (fabric::LinkId l = x.snapshot.port(p).link; l.ok() && !x.snapshot.link(l).spare) return true;
+  return false;
+}
+
 void nic_up(const Context& x, std::vector<Cell>& out) {
   static const Threshold kActive{4, "4 (active)", "node exporter: node_infiniband_state_id"};
-  each_device(x, DeviceKind::kNic, metric::kIbState, kActive, "", "port is not active: look at cable, switch port and driver", out,
-              [](const auto& v) { return v.last == 4; });
+  for (fabric::DeviceId d : x.snapshot.of_kind(DeviceKind::kNic)) {
+    std::string name = nic_entity(x, d);
+    const Observation::Value* v = x.seen.value(metric::kIbState, name);
+    if (!v && !cabled(x, d)) continue;
+    if (!v)
+      out.push_back(unknown(name, fmt::format("no {}", metric::kIbState), "check that the exporter of this node runs and is scraped"));
+    else
+      out.push_back(
+          judged(name, v->last == 4, fmt::format("{:.6g}", v->last), kActive, "port is not active: look at cable, switch port and driver"));
+  }
 }
 
 void nic_rate(const Context& x, std::vector<Cell>& out) {
@@ -94,6 +109,7 @@ void link_downed(const Context& x, std::vector<Cell>& out) {
   for (fabric::DeviceId d : x.snapshot.of_kind(DeviceKind::kNic)) {
     std::string name = nic_entity(x, d);
     const Observation::Value* v = x.seen.value(metric::kIbDowned, name);
+    if (!v && !cabled(x, d)) continue;
     if (!v || v->count < 2)
       out.push_back(unknown(name, "fewer than two readings of link_downed", "observe longer; the total since boot decides nothing"));
     else
