@@ -17,7 +17,14 @@ ClassConfig Config::control_class() {
 
 Config& Config::htsim_framing() {
   header = 0, line_overhead = 0, ack_frame = 64, pad_last = true;
+  classes.resize(1), ack_class = 0;
   return *this;
+}
+
+double red_probability(const ClassConfig& k, std::int64_t q) {
+  if (k.kmax == 0 || q < k.kmin) return 0;
+  if (q >= k.kmax) return 1;
+  return k.pmax * static_cast<double>(q - k.kmin) / static_cast<double>(k.kmax - k.kmin);
 }
 
 Status check(const Config& c, const Network& network) {

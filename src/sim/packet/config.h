@@ -30,6 +30,9 @@ struct ClassConfig {
   double pmax = 1;
 };
 
+// Chance of a mark at this queue.
+double red_probability(const ClassConfig& k, std::int64_t queue_bytes);
+
 enum class Balance : std::uint8_t {
   kFlow,      // ECMP: hash of the flow's addresses and ports, salted per switch
   kSpray,     // a new entropy per packet
@@ -110,7 +113,9 @@ struct Config {
   std::uint64_t seed = 1;
 
   static ClassConfig control_class();
-  // htsim-compatible framing: no headers on data, last packet padded, 64-byte ACKs.
+  // 4.096 us × 2^t: the local ACK timeout of an InfiniBand or RoCE queue pair.
+  static Picos ack_timeout(int t) { return Picos(std::int64_t{4'096'000} << t); }
+  // As htsim's RoCE frames packets: no headers, last packet padded, 64-byte ACKs in one class with the data.
   Config& htsim_framing();
   std::int64_t data_frame() const { return mtu + header; }
   std::int64_t data_wire() const { return mtu + header + line_overhead; }

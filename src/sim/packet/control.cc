@@ -109,6 +109,7 @@ void Core::control_ack(std::uint32_t flow, const Packet& p, std::uint32_t acked,
   ControlState& s = control_[flow];
   Tx& t = tx_[flow];
   Time rtt = rtt_of(p, now);
+  s.rtt_sum += static_cast<double>(rtt), ++s.rtts;
   switch (config_.control) {
     case Control::kSwift: {
       const Swift& k = config_.swift;

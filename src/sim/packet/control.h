@@ -18,6 +18,8 @@ struct ControlState {
   double grow = 0, average = 0, quick = 0;
   Time quick_end = 0, good_since = 0;
   double hpcc_u = 0;
+  double rtt_sum = 0;
+  std::uint64_t rtts = 0;
 };
 
 }  // namespace weft::sim::packet

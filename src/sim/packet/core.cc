@@ -1,5 +1,6 @@
 // Ports and switches: the hot path.
 #include "sim/packet/core.h"
+#include "sim/packet/ecmp.h"
 
 #include <algorithm>
 #include <bit>
@@ -110,9 +111,8 @@ inline std::uint32_t Core::pick_out(NodeState& n, std::uint32_t node, const Pack
   if (e & Network::kSingle) return e ^ Network::kSingle;
   const std::uint32_t* ports = net_.set_ports.data() + net_.set_first[e];
   std::uint32_t many = net_.set_first[e + 1] - net_.set_first[e];
-  std::uint64_t x = (static_cast<std::uint64_t>(p.hash) ^ n.salt) * 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9;
-  auto at = static_cast<std::uint32_t>(((x >> 32) * many) >> 32);
+  std::uint64_t x = salted(p.hash, n.salt);
+  std::uint32_t at = ecmp_index(x, many);
   if (config_.balance == Balance::kAdaptive) {
     std::uint32_t best = kNone;
     std::int64_t least = INT64_MAX;
@@ -175,6 +175,7 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
   std::int32_t frame = p.wire - line_overhead_;
   ++count_out.histogram[std::min<int>(std::bit_width(static_cast<std::uint32_t>(q.bytes) >> 10) + (q.bytes > 0), 15)];
   count_out.queue_sum += q.bytes;
+  count_out.queue_squares += static_cast<double>(q.bytes) * q.bytes;
   const ClassRun& k = classes_[static_cast<std::size_t>(c)];
   bool account = n.shared_size > 0 && in_local != UINT32_MAX;
   if (account) {
@@ -214,10 +215,8 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
       g.shared += frame, n.shared_used += frame;
     }
   }
-  if (k.kmax > 0 && data && !config_.mark_at_dequeue && q.bytes >= k.kmin) {
-    double chance_of = q.bytes >= k.kmax ? 1 : k.pmax * static_cast<double>(q.bytes - k.kmin) / static_cast<double>(k.kmax - k.kmin);
-    if (chance_of >= 1 || chance(n) < chance_of) p.flags |= kMarked, ++count_out.marks;
-  }
+  if (k.kmax > 0 && data && !config_.mark_at_dequeue && q.bytes >= k.kmin && chance(n) < red_probability(config_.classes[static_cast<std::size_t>(c)], q.bytes))
+    p.flags |= kMarked, ++count_out.marks;
   std::uint32_t slot = n.free_slot;
   if (slot == kNone) {
     slot = static_cast<std::uint32_t>(n.pool.size());
@@ -290,10 +289,9 @@ void Core::transmit(Worker& w, NodeState& n, std::uint32_t port, Time now) {
       if (q.head == kNone) q.tail = kNone, p.queued &= static_cast<std::uint8_t>(~(1 << c));
       std::int32_t frame = packet.wire - line_overhead_;
       const ClassRun& k = classes_[static_cast<std::size_t>(c)];
-      if (config_.mark_at_dequeue && k.kmax > 0 && (packet.flags & kKindMask) == kData && q.bytes >= k.kmin) {
-        double chance_of = q.bytes >= k.kmax ? 1 : k.pmax * static_cast<double>(q.bytes - k.kmin) / static_cast<double>(k.kmax - k.kmin);
-        if (chance_of >= 1 || chance(n) < chance_of) packet.flags |= kMarked, ++count(port, c).marks;
-      }
+      if (config_.mark_at_dequeue && k.kmax > 0 && (packet.flags & kKindMask) == kData && q.bytes >= k.kmin &&
+          chance(n) < red_probability(config_.classes[static_cast<std::size_t>(c)], q.bytes))
+        packet.flags |= kMarked, ++count(port, c).marks;
       q.bytes -= frame;
       if (contended && !(strict_ >> c & 1)) q.deficit -= packet.wire;
       if (q.head == kNone && !(p.source >> c & 1)) q.deficit = std::min(q.deficit, 0);
@@ -311,6 +309,12 @@ void Core::transmit(Worker& w, NodeState& n, std::uint32_t port, Time now) {
   if ((p.send_xoff | p.send_xon) || ((p.queued | p.source) & ~p.paused)) p.wake = p.free_at;
 }
 
+bool Core::lost_on_cable(NodeState& n, std::uint32_t port, const Packet& p) {
+  const Port& cable = net_.ports[port];
+  if (cable.drop_every > 0 && (p.flags & kKindMask) == kData && ++cable_count_[port] % cable.drop_every == 0) return true;
+  return cable.loss > 0 && chance(n) < cable.loss;
+}
+
 void Core::emit(Worker& w, NodeState& n, std::uint32_t port, Packet& p, Time now) {
   PortState& o = ports_[port];
   o.free_at = now + static_cast<Time>((p.wire * o.ps + (1u << 23)) >> 24);
@@ -319,7 +323,7 @@ void Core::emit(Worker& w, NodeState& n, std::uint32_t port, Packet& p, Time now
   k.bytes += p.wire;
   ++w.hops;
   if ((p.flags & kKindMask) == kData) k.payload += static_cast<std::uint64_t>(p.wire - data_overhead_);
-  if (o.lossy_link && chance(n) < net_.ports[port].loss) {
+  if (o.lossy_link && lost_on_cable(n, port, p)) {
     ++k.drops;
     if ((p.flags & kKindMask) == kData) ++w.losses.corrupted;
     return;

@@ -42,6 +42,7 @@ class Core {
   void enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_t out, Packet& p, Time now);
   void transmit(Worker& w, NodeState& n, std::uint32_t port, Time now);
   void emit(Worker& w, NodeState& n, std::uint32_t port, Packet& p, Time now);
+  bool lost_on_cable(NodeState& n, std::uint32_t port, const Packet& p);
   void send_pause(Worker& w, NodeState& n, std::uint32_t port, Time now);
   void kick(Worker& w, NodeState& n, std::uint32_t port, Time now);
   void set_wake(NodeState& n, std::uint32_t port, Time t);
@@ -66,6 +67,8 @@ class Core {
   void play_window(Worker& w, std::int64_t window);
   void drain(Worker& w);
   void collect(Outcome& out);
+  void observe();
+  bool stopped_somewhere() const;
   // host.cc
   void receive(Worker& w, NodeState& n, std::uint32_t in, Packet& p, Time now);
   void receive_data(Worker& w, NodeState& n, std::uint32_t in, Packet& p, Time now);
@@ -119,10 +122,13 @@ class Core {
   std::vector<Tx> tx_;
   std::vector<Rx> rx_;
   std::vector<Time> started_;
+  std::vector<std::uint32_t> cable_count_;  // data packets on ports that drop every n-th
+  std::vector<std::int64_t> delivered_before_;
   std::vector<ControlState> control_;
   std::vector<SelectiveState> selective_;
   std::vector<std::uint32_t> unlock_first_, unlock_;  // flow → flows that wait for it
   std::vector<Worker> workers_;
+  Time observed_from_ = 0;
   std::vector<std::pair<Time, std::int64_t>> series_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "sim/packet/core.h"
 #include "sim/packet/deadlock.h"
+#include "sim/packet/ecmp.h"
 #include "sim/packet/headroom.h"
 
 namespace weft::sim::packet {
@@ -48,7 +49,7 @@ Core::Core(const Network& network, const Config& config, const std::vector<Flow>
     p.peer = from.peer, p.peer_node = network.ports[from.peer].node;
     p.delay = from.delay.value();
     p.ps = static_cast<std::uint64_t>(8e12 / from.rate.value() * (1 << 24) + 0.5);
-    p.lossy_link = from.loss > 0;
+    p.lossy_link = from.loss > 0 || from.drop_every > 0;
     lookahead_ = std::min(lookahead_, p.delay + static_cast<Time>((static_cast<std::uint64_t>(least) * p.ps) >> 24));
   }
   lookahead_ = std::max<Time>(lookahead_, 1);
@@ -93,6 +94,7 @@ Core::Core(const Network& network, const Config& config, const std::vector<Flow>
   tx_.resize(flows.size());
   rx_.resize(flows.size());
   started_.assign(flows.size(), -1);
+  cable_count_.assign(network.ports.size(), 0);
   if (config.control != Control::kNone) control_.resize(flows.size());
   if (selective) selective_.resize(flows.size());
   unlock_first_.assign(flows.size() + 1, 0);
@@ -108,9 +110,8 @@ Core::Core(const Network& network, const Config& config, const std::vector<Flow>
     std::int64_t last = f.bytes - static_cast<std::int64_t>(t.packets - 1) * config.mtu;
     t.last_wire = static_cast<std::uint16_t>(config.pad_last ? full_wire_ : last + data_overhead_);
     t.to = static_cast<std::uint16_t>(f.to), t.klass = f.klass;
-    // The five-tuple: both addresses, and a UDP source port with 14 bits of entropy per queue pair.
-    std::uint64_t port = 0xc000 | (mix(i * 0x9e3779b97f4a7c15 + config.seed) & 0x3fff);
-    t.hash = static_cast<std::uint32_t>(mix(mix(static_cast<std::uint64_t>(f.from) << 32 | f.to) ^ port << 20 ^ 4791) >> 16);
+    t.hash = flow_hash(f.from, f.to, i, config.seed);
+    if (f.rate.value() > 0) t.gap = 8e12 / f.rate.value();
     std::uint32_t node = network.hosts[f.from];
     std::vector<std::uint32_t> out = network.ports_towards(node, f.to);
     t.port = out.size() == 1 ? out[0] : out[(static_cast<std::uint64_t>(t.hash) * out.size()) >> 32];
@@ -219,32 +220,46 @@ void Core::drain(Worker& w) {
   }
 }
 
+bool Core::stopped_somewhere() const {
+  return std::any_of(ports_.begin(), ports_.end(), [](const PortState& p) { return (p.paused & (p.queued | p.source)) != 0; });
+}
+
+// Counters begin anew: what came before was getting under way.
+void Core::observe() {
+  for (Counters& c : counters_) c = Counters{};
+  for (std::uint32_t p = 0; p < ports_.size(); ++p)
+    for (std::size_t c = 0; c < classes_n_; ++c)
+      if (ports_[p].paused >> c & 1) lanes_[p * classes_n_ + c].paused_since = observed_from_;
+  for (ControlState& s : control_) s.rtt_sum = 0, s.rtts = 0;
+  delivered_before_.resize(rx_.size());
+  for (std::size_t i = 0; i < rx_.size(); ++i) delivered_before_[i] = static_cast<std::int64_t>(rx_[i].expected) * config_.mtu;
+}
+
 void Core::run(const RunControl& control, Outcome& out) {
   std::vector<std::int64_t> next(workers_.size());
   std::uint64_t packets = 0;
   for (const Tx& t : tx_) packets += t.packets;
   Time horizon = config_.horizon.value(), sample = control.sample.value(), sampled = 0;
   std::int64_t window = 0;
-  bool over = false;
-  std::uint64_t turns = 0;
+  bool over = false, observing = control.observe_from.value() <= 0;
+  std::uint64_t turns = 0, moved = 0;
+  Time moved_at = 0;
   // Between windows, on one thread: what comes next, and whether the run is over.
   auto decide = [&]() noexcept {
     window = *std::min_element(next.begin(), next.end());
-    std::uint64_t done = 0, delivered = 0;
-    Time last_data = 0;
-    for (const Worker& w : workers_) done += w.done, delivered += w.delivered, last_data = std::max(last_data, w.last_data);
+    std::uint64_t done = 0, delivered = 0, hops = 0;
+    for (const Worker& w : workers_) done += w.done, delivered += w.delivered, hops += w.hops;
     if (done == tx_.size() || window == INT64_MAX) over = true, out.ending = done == tx_.size() ? Ending::kComplete : Ending::kStalled;
     else if (window > horizon / lookahead_) over = true, out.ending = Ending::kHorizon;
     else if (control.stop && control.stop->load(std::memory_order_relaxed)) over = true, out.ending = Ending::kStopped;
     if (over) return;
     Time now = window * lookahead_;
-    if ((turns & 255) == 0 && now - last_data > control.stall.value()) {
-      for (const PortState& p : ports_)
-        if (p.paused & p.queued) {
-          over = true, out.ending = Ending::kStalled;
-          return;
-        }
+    if (hops != moved) moved = hops, moved_at = now;
+    if (now - moved_at > control.stall.value() && stopped_somewhere()) {
+      over = true, out.ending = Ending::kStalled;
+      return;
     }
+    if (!observing && now >= control.observe_from.value()) observed_from_ = now, observe(), observing = true;
     if (sample > 0 && now >= sampled) {
       std::int64_t deepest = 0;
       for (const Lane& q : lanes_) deepest = std::max<std::int64_t>(deepest, q.bytes);
@@ -296,10 +311,12 @@ void Core::collect(Outcome& out) {
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     FlowResult& f = out.flows[i];
     const Rx& r = rx_[i];
-    f.started = Picos(started_[i]), f.finished = Picos(r.finished);
+    f.started = Picos(started_[i]), f.finished = Picos(r.finished), f.acknowledged = Picos(tx_[i].done_at);
     f.packets = r.packets, f.marked = r.marked, f.resent = tx_[i].resent, f.cnps = tx_[i].cnps;
     f.delivered =
         r.finished >= 0 ? flows_[i].bytes : std::min<std::int64_t>(flows_[i].bytes, static_cast<std::int64_t>(r.expected) * config_.mtu);
+    if (!delivered_before_.empty()) f.delivered_before = std::min(flows_[i].bytes, delivered_before_[i]);
+    if (!control_.empty() && control_[i].rtts > 0) f.mean_rtt = Picos(static_cast<std::int64_t>(control_[i].rtt_sum / static_cast<double>(control_[i].rtts)));
     out.unfinished += r.finished < 0;
   }
   auto is_data = [](const Packet& p) { return (p.flags & kKindMask) == kData; };

@@ -20,13 +20,18 @@ struct Flow {
   std::int64_t bytes = 0;
   Picos start{0};
   std::uint8_t klass = 0;
+  BitsPerSecond rate{0};  // on the wire, at most; 0 = as fast as the port and the control allow
+  bool poisson = false;   // with `rate`: exponential spacing of that mean
   std::int32_t after = -1;  // starts `start` after that flow has arrived (it must end where this one begins), -1 = at `start`
 };
 
 struct FlowResult {
   Picos started{-1}, finished{-1};  // first byte sent, last byte received in order; -1 = never
+  Picos acknowledged{-1};           // the sender heard of it: what a completion queue of RDMA reports
   std::int64_t delivered = 0;       // payload bytes in order
   std::uint32_t packets = 0, resent = 0, marked = 0, cnps = 0;
+  std::int64_t delivered_before = 0;  // before RunControl::observe_from
+  Picos mean_rtt{0};                  // with window control: over its ACKs
 };
 
 // Seen at one (port, class) over the run.
@@ -37,6 +42,7 @@ struct Counters {
   std::uint64_t pauses = 0;  // XOFF frames obeyed
   Picos paused{0};
   std::int64_t queue_max = 0;  // bytes
+  double queue_squares = 0;
   double queue_sum = 0;        // over arrivals: mean seen by an arriving packet is queue_sum / arrivals
   std::uint64_t arrivals = 0;
   std::uint32_t histogram[16]{};  // arrivals by queue found: empty, < 1 KiB, < 2 KiB … ≥ 8 MiB
@@ -81,8 +87,9 @@ struct Outcome {
 
 struct RunControl {
   int threads = 1;
-  Picos sample{0};              // spacing of queue_series, 0 = none
-  Picos stall{50'000'000'000};  // no data delivered for so long while queues are stopped: stalled
+  Picos observe_from{0};  // counters of ports begin here
+  Picos sample{0};  // spacing of queue_series, 0 = none
+  Picos stall{50'000'000'000};  // no packet moved for so long: stalled
   // Called now and then with the share of packets delivered and the simulated time.
   std::function<void(double, Picos)> progress;
   const std::atomic<bool>* stop = nullptr;

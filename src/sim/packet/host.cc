@@ -1,6 +1,8 @@
 // Hosts: what a NIC sends next, what it answers, and how it recovers what was lost.
 #include "sim/packet/core.h"
 
+#include <cmath>
+
 #include "base/random.h"
 
 namespace weft::sim::packet {
@@ -25,7 +27,7 @@ void Core::start(Worker& w, NodeState& n, std::uint32_t flow, Time now) {
   if (t.started) return;
   t.started = true;
   started_[flow] = now;
-  t.progress = now;
+  t.progress = t.next_time = now;
   add_timer(n, {now + config_.retransmit.value(), kRetransmit, flow});
   if (!control_.empty()) control_start(n, flow, now);
   reconsider(w, n, flow, now);
@@ -108,7 +110,15 @@ void Core::produce(Worker& w, NodeState& n, std::uint32_t port, int klass, Time 
   p.stamp = static_cast<std::uint32_t>(now >> 8);
   ++w.sent;
   if (!control_.empty()) control_sent(n, flow, p.wire, now);
-  if (t.gap > 0) t.next_time = std::max(now, t.next_time) + static_cast<Time>(t.gap * p.wire);
+  if (t.gap > 0) {
+    double gap = t.gap * p.wire;
+    if (flows_[flow].poisson) {
+      gap *= -std::log1p(-chance(n));
+      t.next_time += static_cast<Time>(gap);  // open loop: what the port delayed does not delay the next arrival
+    } else {
+      t.next_time = std::max(now, t.next_time) + static_cast<Time>(gap);
+    }
+  }
   Time line_free = now + static_cast<Time>((p.wire * ports_[port].ps) >> 24);
   q.ready = t.behind;
   if (!has_more(t, flow) || !window_open(t, flow) || t.next_time > line_free) {
@@ -289,7 +299,7 @@ void Core::receive_ack(Worker& w, NodeState& n, Packet& p, Time now) {
   }
   if (lost && !control_.empty()) control_loss(p.flow, now);
   if (t.una >= t.packets) {
-    t.done = true;
+    t.done = true, t.done_at = now;
     unready(p.flow);
     ++w.done;
     return;

@@ -22,6 +22,7 @@ struct Tx {
   std::int64_t inflight = 0;
   std::uint32_t resent = 0, cnps = 0;
   std::uint32_t spray = 0;
+  Time done_at = -1;
 };
 
 struct Rx {

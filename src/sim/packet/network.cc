@@ -14,6 +14,25 @@ std::vector<std::uint32_t> Network::ports_towards(std::uint32_t node, std::uint3
   return {set_ports.begin() + set_first[e], set_ports.begin() + set_first[e + 1]};
 }
 
+void Network::set_route(std::uint32_t node, std::uint32_t host, const std::vector<std::uint32_t>& by) {
+  if (row[node] == kNone) return;  // one port: nothing to choose
+  std::uint32_t entry = kNone;
+  if (by.size() == 1) {
+    entry = kSingle | by[0];
+  } else if (!by.empty()) {
+    entry = static_cast<std::uint32_t>(set_first.size() - 1);
+    set_ports.insert(set_ports.end(), by.begin(), by.end());
+    set_first.push_back(static_cast<std::uint32_t>(set_ports.size()));
+  }
+  table[static_cast<std::size_t>(row[node]) * groups + group_of[host]] = entry;
+}
+
+std::uint32_t Network::port_to(std::uint32_t node, std::uint32_t neighbour) const {
+  for (std::uint32_t p = nodes[node].first_port; p < nodes[node].first_port + nodes[node].ports; ++p)
+    if (ports[ports[p].peer].node == neighbour) return p;
+  return kNone;
+}
+
 int Network::hops(std::uint32_t from_host, std::uint32_t to_host) const {
   std::uint32_t at = hosts[from_host];
   for (int n = 0; n <= 64; ++n) {
@@ -82,8 +101,8 @@ Result<Network> NetworkBuilder::build() {
   net.ports.resize(at);
   for (const Cable& c : cables_) {
     std::uint32_t a = net.nodes[c.a].first_port + net.nodes[c.a].ports++, b = net.nodes[c.b].first_port + net.nodes[c.b].ports++;
-    net.ports[a] = {c.a, b, c.rate, c.delay, 0, c.origin == kNone ? kNone : c.origin * 2};
-    net.ports[b] = {c.b, a, c.rate, c.back, 0, c.origin == kNone ? kNone : c.origin * 2 + 1};
+    net.ports[a] = {c.a, b, c.rate, c.delay, 0, 0, c.origin == kNone ? kNone : c.origin * 2};
+    net.ports[b] = {c.b, a, c.rate, c.back, 0, 0, c.origin == kNone ? kNone : c.origin * 2 + 1};
   }
   auto neighbour = [&](std::uint32_t port) { return net.ports[net.ports[port].peer].node; };
   auto forwards = [&](std::uint32_t node) { return net.nodes[node].host == kNone || hosts_forward_; };

@@ -27,7 +27,8 @@ struct Port {
   std::uint32_t peer = kNone;  // port at the other end
   BitsPerSecond rate{0};
   Picos delay{0};                // propagation, PHY, FEC and the pipeline of the node behind
-  double loss = 0;               // chance that a frame is lost (after FEC)
+  double loss = 0;   // chance that a frame is lost (after FEC)
+  std::uint32_t drop_every = 0;  // every n-th data packet is lost, 0 = none
   std::uint32_t origin = kNone;  // DirectedLink of a Snapshot
 };
 
@@ -62,6 +63,10 @@ struct Network {
   }
   // All ports of an entry.
   std::vector<std::uint32_t> ports_towards(std::uint32_t node, std::uint32_t host) const;
+  // From now on `node` sends what is for `host`, and for the hosts that share its switches, by these ports.
+  void set_route(std::uint32_t node, std::uint32_t host, const std::vector<std::uint32_t>& by);
+  // The port of `node` whose cable leads to `neighbour`, kNone when there is none.
+  std::uint32_t port_to(std::uint32_t node, std::uint32_t neighbour) const;
   // Links on a shortest path between two hosts, 0 when there is none.
   int hops(std::uint32_t from_host, std::uint32_t to_host) const;
   std::string port_name(std::uint32_t port) const;
