@@ -118,7 +118,7 @@ inline std::uint32_t Core::pick_out(NodeState& n, std::uint32_t node, const Pack
     std::int64_t least = INT64_MAX;
     for (std::uint32_t i = 0; i < many; ++i) {
       std::uint32_t q = ports[at + i < many ? at + i : at + i - many];
-      if (ports_[q].down) continue;
+      if (ports_[q].down & kLinkDown) continue;
       std::int64_t load = 0;
       for (std::size_t c = 0; c < classes_n_; ++c) load += lanes_[q * classes_n_ + c].bytes;
       if (load < least) least = load, best = q;
@@ -126,14 +126,14 @@ inline std::uint32_t Core::pick_out(NodeState& n, std::uint32_t node, const Pack
     }
     return best;
   }
-  if (!ports_[ports[at]].down) return ports[at];
+  if (!(ports_[ports[at]].down & kLinkDown)) return ports[at];
   // The switch knows that its own port is down: hash again over the ones that are left.
   std::uint32_t alive = 0;
-  for (std::uint32_t i = 0; i < many; ++i) alive += !ports_[ports[i]].down;
+  for (std::uint32_t i = 0; i < many; ++i) alive += !(ports_[ports[i]].down & kLinkDown);
   if (alive == 0) return ports[at];
   auto skip = static_cast<std::uint32_t>(((x & 0xffffffff) * alive) >> 32);
   for (std::uint32_t i = 0; i < many; ++i)
-    if (!ports_[ports[i]].down && skip-- == 0) return ports[i];
+    if (!(ports_[ports[i]].down & kLinkDown) && skip-- == 0) return ports[i];
   return ports[at];
 }
 
@@ -167,9 +167,9 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
     return;
   }
   bool data = (p.flags & kKindMask) == kData;
-  if (o.down) {
+  if ((o.down & kLinkDown) || (o.down && q.storm)) {
     ++count_out.drops;
-    if (data) ++w.losses.link_down;
+    if (data) ++((o.down & kLinkDown) ? w.losses.link_down : w.losses.watchdog);
     return;
   }
   std::int32_t frame = p.wire - line_overhead_;
@@ -197,8 +197,7 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
           ports_[in].send_xon &= static_cast<std::uint8_t>(~(1 << c));
           kick(w, n, in, now);
           if (config_.refresh_pause) {
-            std::uint64_t bits = static_cast<std::uint64_t>(config_.pause_quanta) * 512;
-            add_timer(n, {now + static_cast<Time>((bits * ports_[in].ps / 8) >> 24) / 2, kPauseRefresh,
+            add_timer(n, {now + pause_time(ports_[in]) / 2, kPauseRefresh,
                           in_local | (static_cast<std::uint32_t>(c) << 16)});
           }
         }
@@ -237,9 +236,15 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
   if (o.wake == kNever && !(o.paused >> c & 1)) kick(w, n, out, now);
 }
 
+// How long an XOFF lasts: quanta of 512 bit times of the port.
+Time Core::pause_time(const PortState& p) const {
+  std::uint64_t bits = static_cast<std::uint64_t>(config_.pause_quanta) * 512;
+  return static_cast<Time>((bits * p.ps / 8) >> 24);
+}
+
 void Core::kick(Worker& w, NodeState& n, std::uint32_t port, Time now) {
   PortState& p = ports_[port];
-  if (p.down) return;
+  if (p.down & kLinkDown) return;
   if (p.free_at > now) {
     if (p.wake == kNever) set_wake(n, port, p.free_at);
     return;
@@ -271,7 +276,7 @@ int Core::pick_class(PortState& p, std::uint32_t id, std::uint8_t available) {
 void Core::transmit(Worker& w, NodeState& n, std::uint32_t port, Time now) {
   PortState& p = ports_[port];
   p.wake = kNever;
-  if (p.down) return;
+  if (p.down & kLinkDown) return;
   if (p.send_xoff | p.send_xon) {
     send_pause(w, n, port, now);
   } else {
@@ -396,8 +401,7 @@ void Core::apply_pause(Worker& w, NodeState& n, std::uint32_t port, std::uint8_t
       continue;
     }
     Lane& q = lane(port, c);
-    std::uint64_t bits = static_cast<std::uint64_t>(config_.pause_quanta) * 512;
-    q.pause_until = now + static_cast<Time>((bits * p.ps / 8) >> 24);
+    q.pause_until = now + pause_time(p);
     add_timer(n, {q.pause_until, kPauseExpire, (port - n.first) | static_cast<std::uint32_t>(c) << 16});
     ++count(port, c).pauses;
     if (p.paused >> c & 1) continue;
@@ -428,37 +432,47 @@ void Core::drop_queue(Worker& w, NodeState& n, std::uint32_t port, int klass, Ti
     std::int32_t frame = packet.wire - line_overhead_;
     --q.packets, q.bytes -= frame;
     ++count(port, klass).drops;
-    if ((packet.flags & kKindMask) == kData) ++(p.down ? w.losses.link_down : w.losses.watchdog);
+    if ((packet.flags & kKindMask) == kData) ++((p.down & kLinkDown) ? w.losses.link_down : w.losses.watchdog);
     if (packet.time >= 0) release(w, n, n.first + static_cast<std::uint32_t>(packet.time), klass, frame, now);
   }
   q.tail = kNone;
   p.queued &= static_cast<std::uint8_t>(~(1 << klass));
 }
 
-// PFC watchdog: a queue stopped for the whole detection time is emptied, and what comes is dropped until no pause has come for the
+// PFC watchdog: a queue stopped for the whole detection time is emptied, and what comes for it is dropped until no XOFF has come for the
 // restoration time.
 void Core::watch(Worker& w, NodeState& n, std::uint32_t port, int klass, Time now) {
   PortState& p = ports_[port];
   Lane& q = lane(port, klass);
-  Time detect = config_.watchdog.value();
-  if (!(p.paused >> klass & 1)) return;
-  if (now - q.paused_since < detect) return;  // resumed and stopped again since: that pause has its own timer
-  if (p.queued >> klass & 1) drop_queue(w, n, port, klass, now);
-  add_timer(n, {now + detect, kWatch, (port - n.first) | static_cast<std::uint32_t>(klass) << 16});
+  std::uint32_t arg = (port - n.first) | static_cast<std::uint32_t>(klass) << 16;
+  if (q.storm) {
+    Time last_xoff = q.pause_until - pause_time(p), quiet = last_xoff + config_.watchdog_restore.value();
+    if (now < quiet) return add_timer(n, {quiet, kWatch, arg});
+    q.storm = 0;
+    std::uint8_t storms = 0;
+    for (int c = 0; c < static_cast<int>(classes_n_); ++c) storms |= lane(port, c).storm;
+    if (!storms) p.down &= static_cast<std::uint8_t>(~kStorm);
+    return;
+  }
+  // Resumed and stopped again since: that pause has its own timer.
+  if (!(p.paused >> klass & 1) || now - q.paused_since < config_.watchdog.value() || !(p.queued >> klass & 1)) return;
+  q.storm = 1, p.down |= kStorm;
+  drop_queue(w, n, port, klass, now);
+  add_timer(n, {now + config_.watchdog_restore.value(), kWatch, arg});
 }
 
 void Core::link_event(Worker& w, NodeState& n, const LinkEvent& e, Time now) {
   PortState& p = ports_[e.port];
   if (e.rate_factor <= 0) {
-    p.down = 1;
+    p.down |= kLinkDown;
     set_wake(n, e.port, kNever);
     for (int c = 0; c < static_cast<int>(classes_n_); ++c) drop_queue(w, n, e.port, c, now);
     p.send_xoff = p.send_xon = 0;
     return;
   }
   p.ps = static_cast<std::uint64_t>(8e12 / (net_.ports[e.port].rate.value() * e.rate_factor) * (1 << 24) + 0.5);
-  if (!p.down) return;
-  p.down = 0;
+  if (!(p.down & kLinkDown)) return;
+  p.down &= static_cast<std::uint8_t>(~kLinkDown);
   // What was agreed before the link went down holds no more.
   for (int c = 0; c < static_cast<int>(classes_n_); ++c) {
     if (p.paused >> c & 1) resume(w, n, e.port, c, now);
@@ -479,11 +493,10 @@ void Core::fire(Worker& w, NodeState& n, std::uint32_t node, const Timer& t) {
       if ((ports_[port].paused >> klass & 1) && lane(port, klass).pause_until <= t.at) resume(w, n, port, klass, t.at);
       return;
     case kPauseRefresh: {
-      if (!lane(port, klass).xoff || ports_[port].down) return;
+      if (!lane(port, klass).xoff || (ports_[port].down & kLinkDown)) return;
       ports_[port].send_xoff |= static_cast<std::uint8_t>(1 << klass);
       kick(w, n, port, t.at);
-      std::uint64_t bits = static_cast<std::uint64_t>(config_.pause_quanta) * 512;
-      return add_timer(n, {t.at + std::max<Time>(1, static_cast<Time>((bits * ports_[port].ps / 8) >> 24) / 2), kPauseRefresh, t.arg});
+      return add_timer(n, {t.at + std::max<Time>(1, pause_time(ports_[port]) / 2), kPauseRefresh, t.arg});
     }
     case kRetransmit: return timeout(w, n, t.arg, t.at);
     case kControlTimer: control_timer(n, t.arg, t.at); return reconsider(w, n, t.arg, t.at);

@@ -53,6 +53,7 @@ class Core {
   void resume(Worker& w, NodeState& n, std::uint32_t port, int klass, Time now);
   void fire(Worker& w, NodeState& n, std::uint32_t node, const Timer& t);
   void link_event(Worker& w, NodeState& n, const LinkEvent& e, Time now);
+  Time pause_time(const PortState& p) const;
   void watch(Worker& w, NodeState& n, std::uint32_t port, int klass, Time now);
   void drop_queue(Worker& w, NodeState& n, std::uint32_t port, int klass, Time now);
   void update(NodeState& n, std::uint32_t local);

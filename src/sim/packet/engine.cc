@@ -360,6 +360,17 @@ std::uint64_t estimate_packet_hops(const Network& network, const Config& config,
 
 namespace {
 
+// A route that ends nowhere. (One that goes round and round can be simulated: packets have a hop limit.)
+bool dead_end(const Network& network, const Flow& f) {
+  std::uint32_t at = network.hosts[f.from];
+  for (int hop = 0; hop < 64 && at != network.hosts[f.to]; ++hop) {
+    std::vector<std::uint32_t> out = network.ports_towards(at, f.to);
+    if (out.empty()) return true;
+    at = network.ports[network.ports[out[0]].peer].node;
+  }
+  return false;
+}
+
 Status check_flows(const Network& network, const Config& config, const std::vector<Flow>& flows) {
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const Flow& f = flows[i];
@@ -372,7 +383,7 @@ Status check_flows(const Network& network, const Config& config, const std::vect
     if (f.klass >= config.classes.size())
       return bad(fmt::format("unknown priority {}; there are classes 0 to {}", f.klass, config.classes.size() - 1));
     if (f.start.value() < 0) return bad("starts before time 0");
-    if (network.towards(network.hosts[f.from], f.to) == kNone || network.hops(f.from, f.to) == 0)
+    if (dead_end(network, f))
       return bad(fmt::format("no route from {} to {}", network.nodes[network.hosts[f.from]].name, network.nodes[network.hosts[f.to]].name));
     if (f.after >= 0) {
       if (static_cast<std::size_t>(f.after) >= flows.size() || static_cast<std::size_t>(f.after) == i)

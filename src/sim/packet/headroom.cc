@@ -38,6 +38,14 @@ std::optional<int> response_quanta(BitsPerSecond rate) {
   }
 }
 
+double static_pfc_threshold(double buffer, int ports, int classes, double in_flight) {
+  return (buffer - classes * ports * in_flight) / (classes * ports);
+}
+
+double dynamic_ecn_bound(double buffer, int ports, int classes, double in_flight, double beta) {
+  return beta * (buffer - classes * ports * in_flight) / (classes * ports * (1 + beta));
+}
+
 std::int64_t sonic_xoff(const SonicHeadroom& s, BitsPerSecond rate, Meters length) {
   constexpr double kKib = 1024;
   double gigabits = rate.value() / 1e9;

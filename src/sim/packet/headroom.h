@@ -19,6 +19,11 @@ std::int64_t physical_headroom(BitsPerSecond rate, Meters length, std::int64_t a
 // Peer response limit of 802.3 31B.3.7 as SONiC's headroom script lists it, in quanta of 512 bit times; none for other rates.
 std::optional<int> response_quanta(BitsPerSecond rate);
 
+// Zhu et al., SIGCOMM 2015, section 4: the largest static PFC threshold that leaves room for what is in flight on every port and class, and the
+// ECN threshold below which marks come before pauses when the threshold is dynamic with factor beta.
+double static_pfc_threshold(double buffer, int ports, int classes, double in_flight);
+double dynamic_ecn_bound(double buffer, int ports, int classes, double in_flight, double beta);
+
 // SONiC's dynamic headroom (cfgmgr/buffer_headroom_mellanox.lua).
 struct SonicHeadroom {
   int cell = 192;  // bytes

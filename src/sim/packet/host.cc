@@ -149,7 +149,7 @@ void Core::timeout(Worker& w, NodeState& n, std::uint32_t flow, Time now) {
     t.progress = now;
     reconsider(w, n, flow, now);
   }
-  add_timer(n, {std::max(t.progress + rto, now + 1), kRetransmit, flow});
+  add_timer(n, {t.progress + rto > now ? t.progress + rto : now + rto, kRetransmit, flow});
 }
 
 // ---- receiving -------------------------------------------------------------------------------------------------------

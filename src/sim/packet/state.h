@@ -29,6 +29,8 @@ struct Packet {
 };
 static_assert(sizeof(Packet) == 32);
 
+constexpr std::uint8_t kLinkDown = 1, kStorm = 2;
+
 // FIFO of packets on one cable, in one direction; owned by the receiving port.
 struct Ring {
   std::unique_ptr<Packet[]> data;
@@ -52,7 +54,7 @@ struct alignas(64) PortState {
   std::uint8_t queued = 0;  // classes with packets
   std::uint8_t source = 0;  // classes with flows ready to send (hosts)
   std::uint8_t paused = 0;  // classes stopped by the peer
-  std::uint8_t down = 0;
+  std::uint8_t down = 0;    // kLinkDown, kStorm
   std::uint8_t send_xoff = 0, send_xon = 0;  // pause frames to send
   std::uint8_t current = 0;                  // DWRR
   std::uint8_t lossy_link = 0;
