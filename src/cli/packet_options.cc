@@ -27,6 +27,7 @@ const std::vector<OptionSpec>& packet_option_specs() {
       {"--kmin", "N", "ECN: marking begins at this queue"},
       {"--kmax", "N", "ECN: every packet is marked from here on (default: no marking)"},
       {"--pmax", "P", "ECN: probability at kmax (default 1)"},
+      {"--mark", "WHEN", "ECN: enqueue (default) or dequeue"},
       {"--control", "C", "none (default), dcqcn, swift, dctcp or nscc"},
       {"--balance", "B", "flow (default: ECMP by hash), spray or adaptive"},
       {"--recovery", "R", "go-back-n (default), selective or go-back-0; spray and adaptive need selective"},
@@ -84,6 +85,7 @@ Result<Config> packet_config(const Options& o) {
   WEFT_ASSIGN(data.kmax, bytes_of(o, "kmax", 0));
   WEFT_ASSIGN(data.kmin, bytes_of(o, "kmin", 0));
   WEFT_ASSIGN(data.pmax, o.number("pmax", 1, 0, 1));
+  WEFT_ASSIGN(c.mark_at_dequeue, choice(o, "mark", false, {{"enqueue", false}, {"dequeue", true}}));
   data.lossless = !o.has("lossy");
   WEFT_ASSIGN(c.control, choice(o, "control", Control::kNone,
                                 {{"none", Control::kNone},

@@ -69,8 +69,12 @@ struct Ran {
   std::uint64_t seed = 1;
 };
 
+Json percentiles_json(const Percentiles& p) {
+  return {{"min", micros(p.least)}, {"mean", micros(p.mean)},  {"median", micros(p.median)}, {"p90", micros(p.p90)},
+          {"p99", micros(p.p99)},   {"p99.9", micros(p.p999)}, {"max", micros(p.most)}};
+}
+
 Json outcome_json(const Network& net, const Config& config, const Ran& r) {
-  Percentiles p = completion(r.out.flows);
   Totals t = totals(net, config, r.out);
   Json ports = Json::array();
   for (const PortTotal& port : most_troubled(net, config, r.out, 50)) ports.push_back(counters_json(net, config, port));
@@ -86,14 +90,8 @@ Json outcome_json(const Network& net, const Config& config, const Ran& r) {
           {"unfinished", r.out.unfinished},
           {"complete", r.no.empty()},
           {"complaints", r.no},
-          {"completion_us",
-           {{"min", micros(p.least)},
-            {"mean", micros(p.mean)},
-            {"median", micros(p.median)},
-            {"p90", micros(p.p90)},
-            {"p99", micros(p.p99)},
-            {"p99.9", micros(p.p999)},
-            {"max", micros(p.most)}}},
+          {"completion_us", percentiles_json(completion(r.out.flows))},
+          {"acknowledged_us", percentiles_json(acknowledged(r.out.flows))},  // when the senders knew
           {"end_us", micros(r.out.end)},
           {"goodput_bits_per_s", r.out.end.value() > 0 ? static_cast<double>(t.payload) * 8 / to_seconds(r.out.end).value() : 0},
           {"pauses", t.pauses},

@@ -72,7 +72,8 @@ TEST(PacketAcceptance, SonicHeadroomOfTwoSwitches) {
       {100, {113664, 126976, 225280}}, {200, {131072, 157696, 355328}}, {400, {231424, 283648, 677888}}, {800, {257024, 362496, 1150976}}};
   constexpr double kMetres[] = {5, 40, 300};
   for (const auto& [gigabits, xoff] : table)
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(sonic_xoff(sn5600, gbps(gigabits), Meters(kMetres[i])), xoff[i]) << gigabits << "G " << kMetres[i] << " m";
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(sonic_xoff(sn5600, gbps(gigabits), Meters(kMetres[i])), xoff[i]) << gigabits << "G " << kMetres[i] << " m";
   SonicHeadroom sn2700;
   sn2700.cell = 96, sn2700.tile_delay = false, sn2700.response_kib = 3.8;
   const std::map<int, std::array<std::int64_t, 3>> older = {{10, {29696, 29696, 36864}},
@@ -81,7 +82,8 @@ TEST(PacketAcceptance, SonicHeadroomOfTwoSwitches) {
                                                             {50, {29696, 33792, 66560}},
                                                             {100, {30720, 38912, 104448}}};
   for (const auto& [gigabits, xoff] : older)
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(sonic_xoff(sn2700, gbps(gigabits), Meters(kMetres[i])), xoff[i]) << gigabits << "G " << kMetres[i] << " m";
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(sonic_xoff(sn2700, gbps(gigabits), Meters(kMetres[i])), xoff[i]) << gigabits << "G " << kMetres[i] << " m";
 }
 
 // L_any + 84 + 2·R·d·τ + R·t_response + L_lossless, frames of 9216 + 20.
@@ -131,7 +133,8 @@ TEST(PacketAcceptance, DynamicThreshold) {
       c.horizon = us(600);
       std::vector<Flow> flows;
       for (int i = 0; i < n; ++i)
-        for (int s = 0; s < 2; ++s) flows.push_back(flow(static_cast<std::uint32_t>(n + 2 * i + s), static_cast<std::uint32_t>(i), 100'000'000));
+        for (int s = 0; s < 2; ++s)
+          flows.push_back(flow(static_cast<std::uint32_t>(n + 2 * i + s), static_cast<std::uint32_t>(i), 100'000'000));
       RunControl control;
       control.observe_from = us(300);
       Outcome out = must(net, c, flows, control);
@@ -171,7 +174,8 @@ TEST(PacketAcceptance, DeficitRoundRobinShares) {
   double sum = 0;
   for (std::size_t i = 0; i < 3; ++i) sum += static_cast<double>(out.counters[4 * net.nodes[0].first_port + i].bytes);
   for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_NEAR(static_cast<double>(out.counters[4 * net.nodes[0].first_port + i].bytes) / sum, weights[i] / 95.0, 0.01 * weights[i] / 95.0);
+    EXPECT_NEAR(static_cast<double>(out.counters[4 * net.nodes[0].first_port + i].bytes) / sum, weights[i] / 95.0,
+                0.01 * weights[i] / 95.0);
 }
 
 // RED at kmin, in the middle, just below kmax and above; drawn 100,000 times.
@@ -244,13 +248,13 @@ TEST(PacketAcceptance, RingDeadlocksAndTheWatchdogRestores) {
     Config guarded = c;
     guarded.watchdog = guarded.watchdog_restore = us(2'000), guarded.horizon = us(20'000);
     guarded.retransmit = us(1'000);
-    control.observe_from = us(10'000);
+    control.observe_from = us(10'000), control.stall = us(50'000);
     out = must(ring(true), guarded, flows, control);
     EXPECT_GT(out.losses.watchdog, 0u) << k;
     std::int64_t later = 0;
     for (const FlowResult& f : out.flows) later += f.delivered - f.delivered_before;
     EXPECT_GT(later, 0) << k;
-    control.observe_from = Picos(0);
+    control.observe_from = Picos(0), control.stall = us(2'000);
   }
 }
 
@@ -329,7 +333,9 @@ TEST(PacketAcceptance, HashedFlowsCollideAsTheyShould) {
   constexpr int kSeeds = 100'000;
   for (int seed = 0; seed < kSeeds; ++seed) {
     int load[16]{};
-    for (std::uint32_t f = 0; f < 16; ++f) ++load[ecmp_index(salted(flow_hash(f, 100 + f, f, static_cast<std::uint64_t>(seed)), mix(static_cast<std::uint64_t>(seed)) & 0xffffffff), 16)];
+    for (std::uint32_t f = 0; f < 16; ++f)
+      ++load[ecmp_index(
+          salted(flow_hash(f, 100 + f, f, static_cast<std::uint64_t>(seed)), mix(static_cast<std::uint64_t>(seed)) & 0xffffffff), 16)];
     most += *std::max_element(load, load + 16);
     for (int l : load) used += l > 0;
   }
@@ -353,8 +359,7 @@ TEST(PacketAcceptance, Polarisation) {
       std::set<std::uint32_t> used;
       for (std::uint32_t p : net.ports_towards(n, 512))
         if (out.counters[2 * p].payload > 0) used.insert(p);
-      if (one) EXPECT_EQ(used.size(), 1u);
-      else EXPECT_EQ(used.size(), 8u);
+      EXPECT_EQ(used.size(), one ? 1u : 8u);
     }
   }
 }

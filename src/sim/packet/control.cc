@@ -58,7 +58,7 @@ void Core::dcqcn_increase(ControlState& s, double line) {
   const Dcqcn& d = config_.dcqcn;
   auto f = static_cast<std::uint32_t>(d.fast_recovery);
   std::uint32_t high = std::max(s.byte_stage, s.time_stage), low = std::min(s.byte_stage, s.time_stage);
-  if (high >= f) {
+  if (high > f) {  // the first F events only recover
     double step = low > f && d.hyper.value() > 0 ? static_cast<double>(low - f) * d.hyper.value() : d.additive.value();
     s.target = std::min(line, s.target + step / 8e12);
   }

@@ -197,8 +197,7 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
           ports_[in].send_xon &= static_cast<std::uint8_t>(~(1 << c));
           kick(w, n, in, now);
           if (config_.refresh_pause) {
-            add_timer(n, {now + pause_time(ports_[in]) / 2, kPauseRefresh,
-                          in_local | (static_cast<std::uint32_t>(c) << 16)});
+            add_timer(n, {now + pause_time(ports_[in]) / 2, kPauseRefresh, in_local | (static_cast<std::uint32_t>(c) << 16)});
           }
         }
       } else {
@@ -214,7 +213,8 @@ void Core::enqueue(Worker& w, NodeState& n, std::uint32_t in_local, std::uint32_
       g.shared += frame, n.shared_used += frame;
     }
   }
-  if (k.kmax > 0 && data && !config_.mark_at_dequeue && q.bytes >= k.kmin && chance(n) < red_probability(config_.classes[static_cast<std::size_t>(c)], q.bytes))
+  if (k.kmax > 0 && data && !config_.mark_at_dequeue && q.bytes >= k.kmin &&
+      chance(n) < red_probability(config_.classes[static_cast<std::size_t>(c)], q.bytes))
     p.flags |= kMarked, ++count_out.marks;
   std::uint32_t slot = n.free_slot;
   if (slot == kNone) {
@@ -417,7 +417,7 @@ void Core::resume(Worker& w, NodeState& n, std::uint32_t port, int klass, Time n
   PortState& p = ports_[port];
   Lane& q = lane(port, klass);
   p.paused &= static_cast<std::uint8_t>(~(1 << klass));
-  count(port, klass).paused += Picos(now - q.paused_since);
+  count(port, klass).paused += Picos(now - std::max(q.paused_since, observed_from_));
   if ((p.queued | p.source) >> klass & 1) kick(w, n, port, now);
 }
 

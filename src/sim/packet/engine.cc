@@ -227,9 +227,6 @@ bool Core::stopped_somewhere() const {
 // Counters begin anew: what came before was getting under way.
 void Core::observe() {
   for (Counters& c : counters_) c = Counters{};
-  for (std::uint32_t p = 0; p < ports_.size(); ++p)
-    for (std::size_t c = 0; c < classes_n_; ++c)
-      if (ports_[p].paused >> c & 1) lanes_[p * classes_n_ + c].paused_since = observed_from_;
   for (ControlState& s : control_) s.rtt_sum = 0, s.rtts = 0;
   delivered_before_.resize(rx_.size());
   for (std::size_t i = 0; i < rx_.size(); ++i) delivered_before_[i] = static_cast<std::int64_t>(rx_[i].expected) * config_.mtu;
@@ -316,7 +313,8 @@ void Core::collect(Outcome& out) {
     f.delivered =
         r.finished >= 0 ? flows_[i].bytes : std::min<std::int64_t>(flows_[i].bytes, static_cast<std::int64_t>(r.expected) * config_.mtu);
     if (!delivered_before_.empty()) f.delivered_before = std::min(flows_[i].bytes, delivered_before_[i]);
-    if (!control_.empty() && control_[i].rtts > 0) f.mean_rtt = Picos(static_cast<std::int64_t>(control_[i].rtt_sum / static_cast<double>(control_[i].rtts)));
+    if (!control_.empty() && control_[i].rtts > 0)
+      f.mean_rtt = Picos(static_cast<std::int64_t>(control_[i].rtt_sum / static_cast<double>(control_[i].rtts)));
     out.unfinished += r.finished < 0;
   }
   auto is_data = [](const Packet& p) { return (p.flags & kKindMask) == kData; };
@@ -331,7 +329,7 @@ void Core::collect(Outcome& out) {
             q.bytes < 0 || q.shared < 0 || q.over < 0 || n.shared_used < 0 || (q.head == kNone && (q.bytes != 0 || q.packets != 0));
         for (std::uint32_t s = q.head; s != kNone; s = n.pool[s].next) out.in_flight += is_data(n.pool[s].p);
         if (!(ports_[p].paused >> c & 1)) continue;
-        count(p, static_cast<int>(c)).paused += Picos(std::max<Time>(0, out.end.value() - q.paused_since));
+        count(p, static_cast<int>(c)).paused += Picos(std::max<Time>(0, out.end.value() - std::max(q.paused_since, observed_from_)));
         PauseEdge e;
         e.port = p, e.klass = static_cast<std::uint8_t>(c), e.bytes = q.bytes;
         // What fills the account of the port behind: queues of the next node that hold packets from it.

@@ -20,8 +20,8 @@ struct Flow {
   std::int64_t bytes = 0;
   Picos start{0};
   std::uint8_t klass = 0;
-  BitsPerSecond rate{0};  // on the wire, at most; 0 = as fast as the port and the control allow
-  bool poisson = false;   // with `rate`: exponential spacing of that mean
+  BitsPerSecond rate{0};    // on the wire, at most; 0 = as fast as the port and the control allow
+  bool poisson = false;     // with `rate`: exponential spacing of that mean
   std::int32_t after = -1;  // starts `start` after that flow has arrived (it must end where this one begins), -1 = at `start`
 };
 
@@ -43,7 +43,7 @@ struct Counters {
   Picos paused{0};
   std::int64_t queue_max = 0;  // bytes
   double queue_squares = 0;
-  double queue_sum = 0;        // over arrivals: mean seen by an arriving packet is queue_sum / arrivals
+  double queue_sum = 0;  // over arrivals: mean seen by an arriving packet is queue_sum / arrivals
   std::uint64_t arrivals = 0;
   std::uint32_t histogram[16]{};  // arrivals by queue found: empty, < 1 KiB, < 2 KiB … ≥ 8 MiB
 };
@@ -87,8 +87,8 @@ struct Outcome {
 
 struct RunControl {
   int threads = 1;
-  Picos observe_from{0};  // counters of ports begin here
-  Picos sample{0};  // spacing of queue_series, 0 = none
+  Picos observe_from{0};        // counters of ports begin here
+  Picos sample{0};              // spacing of queue_series, 0 = none
   Picos stall{50'000'000'000};  // no packet moved for so long: stalled
   // Called now and then with the share of packets delivered and the simulated time.
   std::function<void(double, Picos)> progress;

@@ -17,8 +17,8 @@ constexpr Fec kKr4{"RS(528,514)", 528, 514, 7};
 constexpr Fec kKp4{"RS(544,514)", 544, 514, 15};
 constexpr Fec kLowLatency{"RS(272,258)", 272, 258, 7};
 
-double symbol_error(double bit_error_rate);                       // random bit errors
-double codeword_error(const Fec& code, double bit_error_rate);    // more than t symbols wrong
+double symbol_error(double bit_error_rate);                     // random bit errors
+double codeword_error(const Fec& code, double bit_error_rate);  // more than t symbols wrong
 // Share of minimum-size frames lost when 8 of them share a codeword and `interleave` codewords are interleaved.
 double frame_loss(const Fec& code, double bit_error_rate, int interleave);
 // Share of codewords with 0, 1, … `most` wrong symbols.

@@ -27,7 +27,7 @@ struct Port {
   std::uint32_t peer = kNone;  // port at the other end
   BitsPerSecond rate{0};
   Picos delay{0};                // propagation, PHY, FEC and the pipeline of the node behind
-  double loss = 0;   // chance that a frame is lost (after FEC)
+  double loss = 0;               // chance that a frame is lost (after FEC)
   std::uint32_t drop_every = 0;  // every n-th data packet is lost, 0 = none
   std::uint32_t origin = kNone;  // DirectedLink of a Snapshot
 };

@@ -51,10 +51,10 @@ struct alignas(64) PortState {
   std::uint64_t ps = 0;  // picoseconds per byte, 24 fractional bits
   std::uint32_t peer = 0;
   std::uint32_t peer_node = 0;
-  std::uint8_t queued = 0;  // classes with packets
-  std::uint8_t source = 0;  // classes with flows ready to send (hosts)
-  std::uint8_t paused = 0;  // classes stopped by the peer
-  std::uint8_t down = 0;    // kLinkDown, kStorm
+  std::uint8_t queued = 0;                   // classes with packets
+  std::uint8_t source = 0;                   // classes with flows ready to send (hosts)
+  std::uint8_t paused = 0;                   // classes stopped by the peer
+  std::uint8_t down = 0;                     // kLinkDown, kStorm
   std::uint8_t send_xoff = 0, send_xon = 0;  // pause frames to send
   std::uint8_t current = 0;                  // DWRR
   std::uint8_t lossy_link = 0;

@@ -22,6 +22,11 @@ Percentiles completion(const std::vector<FlowResult>& flows) {
   return out;
 }
 
+Percentiles acknowledged(std::vector<FlowResult> flows) {
+  for (FlowResult& f : flows) f.finished = f.acknowledged;
+  return completion(flows);
+}
+
 std::vector<PortTotal> most_troubled(const Network&, const Config& config, const Outcome& out, std::size_t n) {
   std::vector<PortTotal> all;
   std::size_t classes = config.classes.size();

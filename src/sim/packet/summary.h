@@ -14,6 +14,7 @@ struct Percentiles {
 };
 // Of the flows that finished; nearest rank.
 Percentiles completion(const std::vector<FlowResult>& flows);
+Percentiles acknowledged(std::vector<FlowResult> flows);  // the same at the sender: the last ACK
 
 struct PortTotal {
   std::uint32_t port = 0;
