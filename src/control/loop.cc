@@ -559,7 +559,12 @@ struct Loop::Impl {
     if (d.over) {
       if (!busy(i.id) && i.state != IncidentState::kRecovered && i.state != IncidentState::kReleased) {
         i.state = IncidentState::kClosed, i.closed = now;
-        say("note", &i, "symptoms are gone");
+        // Gone before it was even judged: one short flap of thousands a day is worth a line, not an alarm.
+        bool passing = i.plans.empty() && !i.diagnosis.settled;
+        if (passing) i.severity = telemetry::Severity::kInfo;
+        say("note", &i,
+            (i.diagnosis.causes.empty() ? std::string() : i.diagnosis.causes[0].entity + ": ") +
+                (passing ? "symptoms are gone before anything had to be done" : "symptoms are gone"));
         return note(i);
       }
       return {};

@@ -265,6 +265,17 @@ TEST(DiagnoseCauses, DeadExporterIsNotADeadNode) {
     s.text(std::string("series ") + m + " sn1/node4/card* : 0 62 | 300 stop");
   auto d = s.run(330);
   EXPECT_NE(first(d), "node_crash sn1/node4") << s.story();
+  EXPECT_EQ(open_count(d), 0) << s.story();
+}
+
+// Ports up, exporters silent: the job decides. It stops: the node is dead, though its links still shine (a hung kernel).
+TEST(DiagnoseCauses, SilentNodeWhoseJobStopsIsDead) {
+  Site s;
+  s.text("series up sn1/node4 : 0 1 | 300 0\nseries weft_job_step_seconds job/b every=2 : 0 2.0 ~0.004 | 300 stop");
+  auto early = s.run(305);
+  EXPECT_NE(first(early), "node_crash sn1/node4") << s.story();  // its job has not had time to say anything
+  auto d = s.run(320);
+  EXPECT_EQ(first(d), "node_crash sn1/node4") << s.story();
 }
 
 TEST(DiagnoseCauses, SwitchCrashIsOneIncident) {
