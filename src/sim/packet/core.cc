@@ -55,6 +55,10 @@ inline void Core::set_wake(NodeState& n, std::uint32_t port, Time t) {
 
 void Core::play(Worker& w, std::uint32_t node, Time until) {
   NodeState& n = nodes_[node];
+  for (std::uint32_t port = n.first; port < n.first + n.ports; ++port) {
+    const Ring& r = rings_[port];
+    if (!r.empty()) __builtin_prefetch(&r.data[r.head & r.mask]);
+  }
   for (std::size_t word = 0; word < n.dirty.size(); ++word)
     for (std::uint64_t bits = std::exchange(n.dirty[word], 0); bits != 0; bits &= bits - 1) {
       std::uint32_t port = n.first + static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
@@ -87,6 +91,7 @@ void Core::play(Worker& w, std::uint32_t node, Time until) {
     }
     Ring& r = rings_[port];
     Packet packet = r.data[r.head++ & r.mask];
+    __builtin_prefetch(&r.data[(r.head + 2) & r.mask]);  // 32 bytes each: the next line
     p.arrive = r.empty() ? kNever : r.data[r.head & r.mask].time;
     refresh_time(n, port);
     if ((packet.flags & kKindMask) == kPause) {
@@ -278,7 +283,7 @@ void Core::transmit(Worker& w, NodeState& n, std::uint32_t port, Time now) {
   p.wake = kNever;
   if (p.down & kLinkDown) return;
   if (p.send_xoff | p.send_xon) {
-    send_pause(w, n, port, now);
+    send_pause(w, port, now);
   } else {
     auto available = static_cast<std::uint8_t>((p.queued | p.source) & ~p.paused);
     if (available == 0) return;
@@ -334,23 +339,25 @@ void Core::emit(Worker& w, NodeState& n, std::uint32_t port, Packet& p, Time now
     return;
   }
   p.time = o.free_at + o.delay;
-  NodeState& to = nodes_[o.peer_node];
-  if (to.worker != w.index) {
-    w.outbox[to.worker].push_back({o.peer, p});
+  onto_cable(w, o, p);
+}
+
+inline void Core::onto_cable(Worker& w, const PortState& o, const Packet& p) {
+  if (o.remote) {
+    w.outbox[nodes_[o.peer_node].worker].push_back({o.peer, p});
     return;
   }
   Ring& r = rings_[o.peer];
   bool first = r.empty();
   r.push(p);
   if (first) {
-    std::uint32_t local = o.peer - to.first;
-    to.dirty[local >> 6] |= 1ull << (local & 63);
+    nodes_[o.peer_node].dirty[o.peer_local >> 6] |= 1ull << (o.peer_local & 63);
     schedule(w, o.peer_node, p.time);
   }
 }
 
 // One MAC control frame says it for all classes that changed: 64 bytes, 84 on the wire.
-void Core::send_pause(Worker& w, NodeState& n, std::uint32_t port, Time now) {
+void Core::send_pause(Worker& w, std::uint32_t port, Time now) {
   PortState& p = ports_[port];
   Packet f{};
   f.flags = kPause, f.wire = 84;
@@ -359,20 +366,7 @@ void Core::send_pause(Worker& w, NodeState& n, std::uint32_t port, Time now) {
   ++w.pauses;
   p.free_at = now + static_cast<Time>((f.wire * p.ps + (1u << 23)) >> 24);
   f.time = p.free_at + p.delay;
-  NodeState& to = nodes_[p.peer_node];
-  if (to.worker != w.index) {
-    w.outbox[to.worker].push_back({p.peer, f});
-    return;
-  }
-  Ring& r = rings_[p.peer];
-  bool first = r.empty();
-  r.push(f);
-  if (first) {
-    std::uint32_t local = p.peer - to.first;
-    to.dirty[local >> 6] |= 1ull << (local & 63);
-    schedule(w, p.peer_node, f.time);
-  }
-  (void)n;
+  onto_cable(w, p, f);
 }
 
 // A packet that came in by in_port has left its queue: gives its bytes back, and says XON when enough is free.

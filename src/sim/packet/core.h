@@ -43,7 +43,8 @@ class Core {
   void transmit(Worker& w, NodeState& n, std::uint32_t port, Time now);
   void emit(Worker& w, NodeState& n, std::uint32_t port, Packet& p, Time now);
   bool lost_on_cable(NodeState& n, std::uint32_t port, const Packet& p);
-  void send_pause(Worker& w, NodeState& n, std::uint32_t port, Time now);
+  void onto_cable(Worker& w, const PortState& o, const Packet& p);
+  void send_pause(Worker& w, std::uint32_t port, Time now);
   void kick(Worker& w, NodeState& n, std::uint32_t port, Time now);
   void set_wake(NodeState& n, std::uint32_t port, Time t);
   void release(Worker& w, NodeState& n, std::uint32_t in_port, int klass, std::int32_t bytes, Time now);
@@ -65,6 +66,7 @@ class Core {
   void schedule(Worker& w, std::uint32_t node, Time t);
   void schedule_window(Worker& w, std::uint32_t node, std::int64_t window);
   std::int64_t next_window(Worker& w);
+  void prefetch(std::uint32_t node) const;
   void play_window(Worker& w, std::int64_t window);
   void drain(Worker& w);
   void collect(Outcome& out);

@@ -89,6 +89,10 @@ Core::Core(const Network& network, const Config& config, const std::vector<Flow>
     seen += n.ports;
   }
   workers_.resize(static_cast<std::size_t>(threads));
+  for (PortState& p : ports_) {
+    p.remote = nodes_[p.peer_node].worker != nodes_[network.ports[static_cast<std::size_t>(&p - ports_.data())].node].worker;
+    p.peer_local = static_cast<std::uint16_t>(p.peer - nodes_[p.peer_node].first);
+  }
   for (std::uint32_t i = 0; i < workers_.size(); ++i) workers_[i].index = i, workers_[i].outbox.resize(workers_.size());
 
   tx_.resize(flows.size());
@@ -183,6 +187,21 @@ std::int64_t Core::next_window(Worker& w) {
   return far;
 }
 
+// What the next node will touch, while this one is played.
+void Core::prefetch(std::uint32_t node) const {
+  const NodeState& n = nodes_[node];
+  const char* times = reinterpret_cast<const char*>(&times_[times_base_[node]]);
+  for (std::uint32_t i = 0; i < n.leaves; i += 8) __builtin_prefetch(times + i * sizeof(Time));
+  for (std::uint32_t p = n.first; p < n.first + n.ports; ++p) {
+    __builtin_prefetch(&ports_[p]);
+    __builtin_prefetch(&rings_[p]);
+    for (std::size_t c = 0; c < classes_n_; ++c) {
+      __builtin_prefetch(&lanes_[p * classes_n_ + c]);
+      __builtin_prefetch(&counters_[p * classes_n_ + c]);
+    }
+  }
+}
+
 void Core::play_window(Worker& w, std::int64_t window) {
   w.window = window;
   while (!w.far.empty() && -w.far.front().first < window + Worker::kWheel) {
@@ -197,6 +216,8 @@ void Core::play_window(Worker& w, std::int64_t window) {
     std::uint32_t node = bucket[i];
     if (nodes_[node].scheduled != window) continue;
     nodes_[node].scheduled = INT64_MAX;
+    if (i + 2 < bucket.size()) __builtin_prefetch(&nodes_[bucket[i + 2]]);
+    if (i + 1 < bucket.size()) prefetch(bucket[i + 1]);
     play(w, node, until);
   }
   bucket.clear();

@@ -35,17 +35,17 @@ struct FlowResult {
 };
 
 // Seen at one (port, class) over the run.
-struct Counters {
+struct alignas(64) Counters {            // what every packet touches lies in the first line
   std::uint64_t packets = 0, bytes = 0;  // sent; bytes on the wire
   std::uint64_t payload = 0;
+  std::uint64_t arrivals = 0;
+  std::uint32_t histogram[16]{};  // arrivals by queue found: empty, < 1 KiB, < 2 KiB … ≥ 8 MiB
+  std::int64_t queue_max = 0;     // bytes
+  double queue_sum = 0;           // over arrivals: mean seen by an arriving packet is queue_sum / arrivals
+  double queue_squares = 0;
   std::uint64_t marks = 0, drops = 0;
   std::uint64_t pauses = 0;  // XOFF frames obeyed
   Picos paused{0};
-  std::int64_t queue_max = 0;  // bytes
-  double queue_squares = 0;
-  double queue_sum = 0;  // over arrivals: mean seen by an arriving packet is queue_sum / arrivals
-  std::uint64_t arrivals = 0;
-  std::uint32_t histogram[16]{};  // arrivals by queue found: empty, < 1 KiB, < 2 KiB … ≥ 8 MiB
 };
 
 // Packets that did not arrive, by reason.

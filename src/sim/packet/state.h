@@ -39,6 +39,7 @@ struct Ring {
   void push(const Packet& p) {
     if (!data || tail - head > mask) grow();
     data[tail++ & mask] = p;
+    __builtin_prefetch(&data[(tail + 1) & mask], 1);
   }
   void grow();
 };
@@ -58,6 +59,8 @@ struct alignas(64) PortState {
   std::uint8_t send_xoff = 0, send_xon = 0;  // pause frames to send
   std::uint8_t current = 0;                  // DWRR
   std::uint8_t lossy_link = 0;
+  std::uint8_t remote = 0;       // the peer is played by another thread
+  std::uint16_t peer_local = 0;  // the peer's number on its node
 };
 static_assert(sizeof(PortState) == 64);
 
