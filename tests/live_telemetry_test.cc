@@ -122,6 +122,10 @@ TEST(InspectLive, OneCardTooHotClosesTheGate) {
   a = weft("inspect", {"lab-32", "--metrics", (folder.path / "t.prom").string(), "--check", "card_temperature", "--json"});
   EXPECT_EQ(a.json()["unknown"], 32);
   EXPECT_NE(a.err.find("32 samples belong to no part of lab-32"), std::string::npos) << a.err;
+  // A diagnosis of it would say "nothing wrong" about a machine it has not seen.
+  a = weft("diagnose", {"lab-32", "--metrics", (folder.path / "t.prom").string()});
+  EXPECT_EQ(a.code, 2);
+  EXPECT_NE(a.err.find("none of the 32 samples belongs to a part of this site"), std::string::npos) << a.err;
 }
 
 // Pages of single hosts without a host label, named after their hosts; two scrapes each make the counters' pairs.

@@ -105,7 +105,7 @@ Status TelemetryInput::read(const std::function<void(Instant, const telemetry::B
     ++points_;
     pass(now, batch);
   }
-  if (scrapes_.empty()) return anything();
+  if (scrapes_.empty()) return {};
   SystemClock clock;
   interrupted = false;
   auto old_int = std::signal(SIGINT, on_signal), old_term = std::signal(SIGTERM, on_signal);
@@ -132,7 +132,7 @@ Status TelemetryInput::read(const std::function<void(Instant, const telemetry::B
   std::signal(SIGINT, old_int), std::signal(SIGTERM, old_term);
   if (answers_ == 0 && times_.empty())
     return fail(ErrorKind::kUnavailable, "no address answered" + (last_error.empty() ? std::string() : "; the last error: " + last_error));
-  return anything();
+  return {};
 }
 
 telemetry::FileSummary TelemetryInput::summary() const {

@@ -29,15 +29,15 @@ class TelemetryInput {
   std::optional<Instant> first() const;
   std::size_t points() const { return points_; }
   // Calls `pass` for every time there is something, in order: files first, then a scrape of all addresses every `--every` by the wall clock
-  // until `lasts` is over or Ctrl-C is pressed (what was read stays). Errors: nothing at all was read, or nothing that belongs to the site;
-  // no address ever answered.
+  // until `lasts` is over or Ctrl-C is pressed (what was read stays). Errors: nothing at all was read; no address ever answered.
   Status read(const std::function<void(Instant, const telemetry::Batch&)>& pass, Io& io);
+  // After read(): an error when nothing of it belongs to the site, so that "nothing wrong" would be a lie.
+  Status anything() const;
   // What was read and what could not be, on standard error.
   void remarks(const std::string& site, std::size_t series, Io& io) const;
 
  private:
   telemetry::FileSummary summary() const;
-  Status anything() const;
   std::optional<telemetry::FileSource> files_;
   std::deque<telemetry::ScrapeSource> scrapes_;
   std::vector<std::string> failed_;  // by scrape: the last error told

@@ -129,6 +129,7 @@ int run(const std::vector<std::string>& words, Io& io) {
     }
   };
   if (Status done = input->read(pass, io); !done) return report_error(done.error(), io);
+  if (Status any = input->anything(); !any) return report_error(any.error(), io);
   // What the last second said needs a moment to settle.
   for (int i = 1; i <= 3; ++i) pass(last + seconds(1), {});
 
