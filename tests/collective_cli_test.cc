@@ -52,7 +52,7 @@ TEST(CollectiveCommand, NamedCardsAndOneAlgorithm) {
 TEST(CollectiveCommand, MistakesAreNamed) {
   EXPECT_EQ(weft({"lab-32", "--kind", "scan"}).code, 2);
   EXPECT_NE(weft({"lab-32", "--kind", "scan"}).err.find("known: all-reduce, all-gather"), std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--algorithm", "tree"}).err.find("known: bruck, double_binary_tree"), std::string::npos);
+  EXPECT_NE(weft({"lab-32", "--algorithm", "tree"}).err.find("known: bruck, direct, double_binary_tree"), std::string::npos);
   EXPECT_NE(weft({"lab-32", "--algorithm", "hierarchical"}).err.find("does not do all-reduce over 32 cards in 1 domain here"),
             std::string::npos);
   EXPECT_NE(weft({"lab-32", "--cards", "33"}).err.find("32 usable cards"), std::string::npos);

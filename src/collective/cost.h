@@ -1,4 +1,5 @@
-// The one home of the cost of a collective. cost(algorithm, shape, bytes) is closed form; sim is held against it in tests/.
+// The one home of the cost of a collective. cost(algorithm, shape, bytes) is closed form; sim is held against it in tests/. Where a group's
+// shape says that closed forms are not exact, predict.h takes the transfer from the bytes on the group's links.
 // Formulas: α-β model, facts of the field (Thakur, Rabenseifner, Gropp 2005; NVIDIA NCCL performance notes).
 #pragma once
 
@@ -24,8 +25,17 @@ struct GroupShape {
   BytesPerSecond inner_pair{0};  // what each reaches towards its next one inside, all at once (a full mesh: one cable); 0 = inner
   bool inner_reduction = false;  // switches reduce (NVLS-like) inside
   bool outer_reduction = false;  // SHARP-like
+  // Members joined by cables, not by switches (mesh, torus, cube): others inside that every member has a cable to.
+  bool direct = false;
+  int peers = 0;
+  // Closed forms are not exact: members hang on different switches or links, pass traffic on for each other, or span domains; a Predictor walks
+  // the routes. `reach`: rate and latency towards the member 2, 4, 8 … further on inside, all at once, where `direct`: tells groups that are laid
+  // out differently apart.
+  bool routed = false;
+  std::vector<std::pair<double, double>> reach;
   bool operator==(const GroupShape&) const = default;
 };
+constexpr int kReachMembers = 256;  // larger groups have no `reach`: their routes are too many
 // Latency of one message on top of links and switches: software and protocol of the library. NCCL's hop latencies (src/graph/tuning.cc,
 // ring, LL128 protocol): 1.9 us over NVLink, 4 us over the network.
 constexpr Seconds kInnerOverhead{1.9e-6}, kOuterOverhead{4e-6};
@@ -79,7 +89,7 @@ struct Choice {
   const Algorithm* algorithm = nullptr;
   Cost cost;
 };
-// Fastest by predicted time; ties by name. Never null for n >= 1 (ring supports everything but all-to-all, pairwise does that).
+// Fastest by closed form; ties by name. Never null for n >= 1 (ring supports everything but all-to-all, pairwise does that).
 Choice choose(workload::Collective kind, const GroupShape& shape, Bytes bytes);
 // Bus bandwidth as nccl-tests define it.
 BytesPerSecond bus_bandwidth(workload::Collective kind, int members, Bytes bytes, Seconds time);

@@ -129,6 +129,7 @@ TEST(CollectiveConformance, SchedulesAreProvedAndTrafficEqualsThem) {
           if (n % d) continue;
           GroupShape shape = d == n ? flat(n) : tiers(n, d);
           shape.inner_reduction = shape.outer_reduction = true;
+          shape.direct = true, shape.peers = n - 1;
           if (!a.supports(kind, shape)) continue;
           SCOPED_TRACE(a.name + " " + std::string(workload::collective_name(kind)) + " n=" + std::to_string(n) + " d=" + std::to_string(d));
           Schedule s = a.schedule(kind, n, d);
@@ -171,7 +172,7 @@ TEST(CollectiveConformance, BrokenSchedulesAreFound) {
       GroupShape shape = tiers(8, 4);
       shape.outer_reduction = true;
       int d = 4;
-      if (!a.supports(kind, shape)) shape = flat(8), shape.inner_reduction = true, d = 8;
+      if (!a.supports(kind, shape)) shape = flat(8), shape.inner_reduction = shape.direct = true, shape.peers = 7, d = 8;
       if (!a.supports(kind, shape)) continue;
       Schedule s = a.schedule(kind, 8, d);
       Schedule lost = s;

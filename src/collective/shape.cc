@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "collective/cost.h"
+#include "collective/planes.h"
+#include "collective/usage.h"
 
 namespace weft::collective {
 namespace {
@@ -30,6 +32,53 @@ bool reduces(const fabric::Snapshot& s, DeviceId d, Network n) {
     any = true;
   }
   return any;
+}
+
+// What a member sees of the scale-up network:
+using View = std::vector<std::pair<std::uint32_t, double>>;  // device, rate, of each usable link; ordered
+View view_of(const fabric::Snapshot& s, DeviceId d) {
+  View v;
+  for (fabric::PortId p : s.ports_of(d))
+    if (fabric::LinkId l = s.port(p).link;
+        l.ok() && (s.link(l).networks & fabric::bit(Network::kScaleUp)) && s.effective_rate(l).value() > 0)
+      v.emplace_back(s.port(s.peer(p)).device.v, s.effective_rate(l).value());
+  std::sort(v.begin(), v.end());
+  return v;
+}
+
+// Fills what closed forms ask of a group in one domain or of the domains of a larger one: cables between members, and whether the closed
+// forms are exact: all members side by side on the same switches, or joined by equal cables each to each.
+void look_at_wiring(const fabric::Snapshot& s, const std::vector<std::vector<DeviceId>>& domains, GroupShape& shape) {
+  bool same = domains.size() == 1, equal = same;
+  std::size_t peers = SIZE_MAX;
+  for (const auto& here : domains) {
+    if (here.size() < 2) continue;
+    std::vector<std::uint32_t> members;
+    for (DeviceId d : here) members.push_back(d.v);
+    std::sort(members.begin(), members.end());
+    View first;
+    double cable = 0;
+    for (DeviceId d : here) {
+      View v = view_of(s, d);
+      std::size_t reached = 0;
+      for (std::size_t i = 0, j; i < v.size(); i = j) {
+        double rate = 0;
+        for (j = i; j < v.size() && v[j].first == v[i].first; ++j) rate += v[j].second;
+        bool card = s.device(DeviceId{v[i].first}).kind == DeviceKind::kCard;
+        shape.direct = shape.direct || card;
+        if (card && std::binary_search(members.begin(), members.end(), v[i].first)) {
+          ++reached;
+          if (cable == 0) cable = rate;
+          equal = equal && rate == cable;
+        }
+      }
+      peers = std::min(peers, reached);
+      if (first.empty()) first = v;
+      same = same && v == first;
+    }
+  }
+  shape.peers = peers == SIZE_MAX ? 0 : static_cast<int>(peers);
+  shape.routed = !(shape.direct ? equal && shape.peers == shape.members - 1 : same);
 }
 
 using Pair = std::pair<DeviceId, DeviceId>;
@@ -72,7 +121,9 @@ std::vector<std::vector<int>> domain_order(const std::vector<DeviceId>& cards, f
           break;
         }
       if (found == domains.size()) at.emplace_back(h.v, found);
-      else if (routes.best_network(cards[domains[found][0]], cards[i]) != Network::kScaleUp) found = domains.size();
+      else if (const auto& here = domains[found]; routes.best_network(cards[here.front()], cards[i]) != Network::kScaleUp ||
+                                                  routes.best_network(cards[here.back()], cards[i]) != Network::kScaleUp)
+        found = domains.size();
     }
     if (found == domains.size()) domains.emplace_back();
     domains[found].push_back(i);
@@ -120,6 +171,16 @@ GroupShape shape_of(const std::vector<DeviceId>& cards, fabric::Routes& routes) 
     // A pair that reaches (nearly) the whole rate is no limit of its own; the split over many links leaves rounding behind.
     shape.inner_pair = BytesPerSecond(pair >= inner * (1 - 1e-6) ? inner : pair);
     shape.inner_latency = Seconds(ring.latency) + kInnerOverhead;
+    look_at_wiring(s, domains, shape);
+    if (shape.routed && shape.domains == 1 && shape.inner_reduction) shape.inner_reduction = !common_planes(cards, routes).empty();
+    for (int h = 2; shape.direct && shape.members <= kReachMembers && h < static_cast<int>(high); h *= 2) {
+      inside.clear();
+      for (const auto& here : domains)
+        for (std::size_t i = 0; i < here.size() && here.size() > static_cast<std::size_t>(h); ++i)
+          inside.emplace_back(here[i], here[(i + static_cast<std::size_t>(h)) % here.size()]);
+      Together far = together(routes, inside, Network::kScaleUp);
+      shape.reach.emplace_back(rounded(far.rate), rounded(far.latency));
+    }
   } else {
     shape.inner_reduction = false;
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "collective/usage.h"
 #include "sim/refine.h"
 
 namespace weft::sim {
@@ -141,7 +142,8 @@ Folded fold(const System& sys, bool merge) {
       Flow& flow = out.flows[f];
       merge_links(flow.links, [](double x, double y) { return x + y; });
       flow.solo = std::numeric_limits<double>::infinity();
-      for (auto& [link, weight] : flow.links) weight = rounded(weight), flow.solo = std::min(flow.solo, out.links[link].capacity / weight);
+      for (auto& [link, weight] : flow.links)
+        weight = collective::rounded(weight), flow.solo = std::min(flow.solo, out.links[link].capacity / weight);
       for (auto [link, weight] : flow.links) of_channel.emplace_back(link, weight * flow.solo);
     }
     // A channel carries one operation at a time.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+
+#include "collective/predict.h"
 
 namespace weft::sim {
 namespace {
@@ -113,7 +116,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
                 fmt::format("no collective algorithm '{}'; known: {}", options.algorithm, collective::algorithms().names()));
   System sys;
   fabric::Routes routes(snapshot);
-  UsageBuilder usages(routes);
+  collective::UsageBuilder usages(routes);
+  collective::Predictor predictor(usages);
   Patterns patterns;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     WEFT_TRY(check(jobs[j]));
@@ -197,10 +201,10 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
 
   std::vector<std::uint32_t> dense(snapshot.link_count() * 2, kNone);
   auto card_of = [&](std::uint32_t global) { return jobs[sys.ranks[global].job].placement->cards[sys.ranks[global].rank]; };
-  auto put = [&](Channel& c, std::uint32_t pattern, double scale, const std::vector<LinkUse>& links) {
+  auto put = [&](Channel& c, std::uint32_t pattern, double scale, const std::vector<collective::LinkUse>& links) {
     Usage u{pattern, scale, {}};
     u.links.reserve(links.size());
-    for (const LinkUse& l : links) {
+    for (const collective::LinkUse& l : links) {
       if (dense[l.link] == kNone) dense[l.link] = static_cast<std::uint32_t>(sys.links.size()), sys.links.push_back(l.link);
       u.links.emplace_back(dense[l.link], l.weight);
     }
@@ -233,8 +237,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
     for (std::size_t i = 0; members.size() > 1 && i < cards.size(); ++i)
       if (auto way = usages.route(cards[i], cards[(i + 1) % cards.size()]); !way) return std::unexpected(way.error().in(where));
     collective::GroupShape shape = collective::shape_of(cards, routes);
-    for (BytesPerSecond* r : {&shape.inner, &shape.outer, &shape.inner_pair}) *r = BytesPerSecond(rounded(r->value()));
-    for (Seconds* t : {&shape.inner_latency, &shape.outer_latency}) *t = Seconds(rounded(t->value()));
+    for (BytesPerSecond* r : {&shape.inner, &shape.outer, &shape.inner_pair}) *r = BytesPerSecond(collective::rounded(r->value()));
+    for (Seconds* t : {&shape.inner_latency, &shape.outer_latency}) *t = Seconds(collective::rounded(t->value()));
     if ((shape.max_per_domain > 1 && !(shape.inner_pair.value() > 0)) || (shape.domains > 1 && !(shape.outer.value() > 0)))
       return fail(ErrorKind::kUnavailable,
                   "members cannot all reach each other at a known rate: restore a link, give the links' rates, or place the job elsewhere",
@@ -256,8 +260,8 @@ Result<System> build_system(const fabric::Snapshot& snapshot, const std::vector<
           auto [plan, fresh] = sys.plans.try_emplace({kind, bytes, c.shape});
           if (fresh && shape.members > 1) {
             collective::Choice choice;
-            if (forced && forced->supports(kind, shape)) choice = {forced, forced->cost(kind, shape, Bytes(bytes))};
-            else choice = collective::choose(kind, shape, Bytes(bytes));
+            if (forced && forced->supports(kind, shape)) choice = {forced, predictor.cost(*forced, kind, shape, cards, Bytes(bytes))};
+            if (!choice.algorithm || !std::isfinite(choice.cost.time.value())) choice = predictor.choose(kind, shape, cards, Bytes(bytes));
             plan->second.algorithm = choice.algorithm->name;
             plan->second.latency = to_picos(choice.cost.latency_part);
             plan->second.phases = patterns.of(*choice.algorithm, kind, shape.members, collective::per_domain(shape));

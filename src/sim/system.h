@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "collective/cost.h"
 #include "sim/flow.h"
-#include "sim/usage.h"
 
 namespace weft::sim {
 

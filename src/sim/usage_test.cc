@@ -1,4 +1,4 @@
-#include "sim/usage.h"
+#include "collective/usage.h"
 
 #include <gtest/gtest.h>
 
@@ -39,13 +39,13 @@ TEST(SimUsage, DensePhasesLoadTheSameLinksAsTheirEdges) {
     auto n = static_cast<int>(cards.size());
     collective::Phase phase = collective::algorithms().find("pairwise")->phases(workload::Collective::kAllToAll, n, n)[0];
     fabric::Routes routes(*s);
-    UsageBuilder builder(routes);
+    collective::UsageBuilder builder(routes);
     double scale = 0;
     auto have = builder.of(phase, cards, false, scale);
     ASSERT_TRUE(have.has_value()) << have.error().text();
     auto want = edge_by_edge(*s, phase, cards);
     ASSERT_EQ(have->size(), want.size());
-    for (const LinkUse& u : *have)
+    for (const collective::LinkUse& u : *have)
       EXPECT_NEAR(u.weight * scale, want[u.link], 1e-6 * want[u.link]) << s->name(fabric::DirectedLink{u.link}.link());
     ++used;
   }
@@ -57,13 +57,13 @@ TEST(SimUsage, ReducingSwitchesGetEachCardsShareOnce) {
   ASSERT_TRUE(lab.has_value());
   std::vector<fabric::DeviceId> cards(lab->cards().begin(), lab->cards().end());
   fabric::Routes routes(*lab);
-  UsageBuilder builder(routes);
+  collective::UsageBuilder builder(routes);
   double scale = 0;
   auto phases = collective::algorithms().find("in_network")->phases(workload::Collective::kAllReduce, 32, 32);
   auto use = builder.of(phases[0], cards, true, scale);
   ASSERT_TRUE(use.has_value()) << use.error().text();
   double card_bytes = 0, trunk_bytes = 0;
-  for (const LinkUse& u : *use) {
+  for (const collective::LinkUse& u : *use) {
     const fabric::Link& l = lab->link(fabric::DirectedLink{u.link}.link());
     bool at_card = lab->device(lab->port(l.a).device).kind == fabric::DeviceKind::kCard ||
                    lab->device(lab->port(l.b).device).kind == fabric::DeviceKind::kCard;

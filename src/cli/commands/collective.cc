@@ -1,4 +1,4 @@
-// `weft collective SITE`: one collective on some cards of a site, by every algorithm: predicted by formula and by the flow model.
+// `weft collective SITE`: one collective on some cards of a site, by every algorithm: predicted predicted and by the flow model.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "collective/cost.h"
+#include "collective/predict.h"
 #include "fabric/site.h"
 #include "sim/flow.h"
 
@@ -83,6 +83,7 @@ Json to_json(const fabric::Snapshot& s, const collective::GroupShape& shape, Col
              const std::string& chosen) {
   Json out;
   out["site"] = s.site_name(), out["kind"] = workload::collective_name(kind), out["bytes"] = bytes.value(), out["chosen"] = chosen;
+  out["predicted_by"] = shape.routed ? "routes" : "closed form";
   out["group"] = {{"members", shape.members},
                   {"domains", shape.domains},
                   {"inner_bytes_per_second", shape.inner.value()},
@@ -115,9 +116,11 @@ Report to_report(const fabric::Snapshot& s, const collective::GroupShape& shape,
   if (shape.domains > 1)
     section.facts.emplace_back("between", fmt::format("{} a card, {} a message", human(shape.outer), human(shape.outer_latency)));
   section.facts.emplace_back("chosen", chosen);
+  section.facts.emplace_back("predicted by",
+                             shape.routed ? "closed form's latency, bytes on the busiest link of the routes" : "closed form");
   Table table;
   table.columns = {{"algorithm"},
-                   {"formula", Align::kRight},
+                   {"predicted", Align::kRight},
                    {"simulated", Align::kRight},
                    {"of it latency", Align::kRight},
                    {"bus bandwidth", Align::kRight}};
@@ -164,6 +167,11 @@ int run(const std::vector<std::string>& words, Io& io) {
                                           shape.members, shape.domains, shape.domains == 1 ? "" : "s"),
                               ""},
                         io);
+  std::vector<fabric::DeviceId> ordered;
+  for (const auto& domain : collective::domain_order(*cards, routes))
+    for (int i : domain) ordered.push_back((*cards)[static_cast<std::size_t>(i)]);
+  collective::UsageBuilder usages(routes);
+  collective::Predictor predictor(usages);
   std::vector<Row> rows;
   for (const collective::Algorithm& a : collective::algorithms().entries()) {
     if ((named && named != &a) || !a.supports(*kind, shape)) continue;
@@ -171,10 +179,10 @@ int run(const std::vector<std::string>& words, Io& io) {
     run_options.algorithm = a.name;
     auto run = sim::run_collective(*snapshot, *cards, *kind, bytes, run_options);
     if (!run) return report_error(run.error(), io);
-    rows.push_back({a.name, a.cost(*kind, shape, bytes), *std::move(run)});
+    rows.push_back({a.name, predictor.cost(a, *kind, shape, ordered, bytes), *std::move(run)});
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.cost.time < b.cost.time; });
-  std::string chosen = named ? only : collective::choose(*kind, shape, bytes).algorithm->name;
+  std::string chosen = named ? only : predictor.choose(*kind, shape, ordered, bytes).algorithm->name;
   std::string text = options.has("json") ? dump_json(to_json(*snapshot, shape, *kind, bytes, rows, chosen)) + "\n"
                                          : to_text(to_report(*snapshot, shape, *kind, bytes, rows, chosen));
   if (!options.has("out")) io.out << text;

@@ -47,8 +47,12 @@ Cost cost(Collective, const GroupShape& shape, Bytes bytes) {
     }
   }
   double most_inner = *std::max_element(inner.begin(), inner.end()) / 2, most_outer = *std::max_element(outer.begin(), outer.end()) / 2;
-  // The two ends of an edge may be joined in both trees, one way up and one way down.
-  double edge = most_inner > 0 ? (n == 2 ? 1 : 0.5) : 0;
+  // Two members may be joined in both trees, one way up and one way down.
+  double edge = 0;
+  for (int r = 0; r < n; ++r)
+    for (int tree = 0; tree < 2; ++tree)
+      if (int up = parent(tree, n, r); up >= 0 && r / g == up / g)
+        edge = std::max(edge, parent(1 - tree, n, r) == up || parent(1 - tree, n, up) == r ? 1 : 0.5);
   return cost_of(shape, {{most_inner, most_outer, edge}}, Seconds(2 * longest), bytes);
 }
 

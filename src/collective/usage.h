@@ -8,7 +8,7 @@
 #include "collective/cost.h"
 #include "fabric/routes.h"
 
-namespace weft::sim {
+namespace weft::collective {
 
 struct LinkUse {
   std::uint32_t link;  // DirectedLink::v
@@ -22,13 +22,13 @@ double rounded(double x);
 class UsageBuilder {
  public:
   explicit UsageBuilder(fabric::Routes& routes);
+  fabric::Routes& routes() { return routes_; }
 
   // Links of one phase whose positions are `cards`. `scale` receives the busiest link's share of the operation's bytes. `single_domain`: the
   // reducing switches are those of the scale-up network. Errors: two cards without a way between them.
   // Cost: O(edges · links on a route); dense phases (all-to-all) need a route per pair of classes of equally attached cards, and
   // two per card, instead.
-  Result<std::vector<LinkUse>> of(const collective::Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain,
-                                  double& scale);
+  Result<std::vector<LinkUse>> of(const Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain, double& scale);
   // One message.
   Result<std::vector<LinkUse>> of(fabric::DeviceId from, fabric::DeviceId to, double& scale);
   // The way the library's traffic takes, or an error that names both ends.
@@ -36,16 +36,16 @@ class UsageBuilder {
 
  private:
   void add(std::uint32_t link, double share);
-  Status add_edges(const collective::Phase& phase, std::span<const fabric::DeviceId> cards);
+  Status add_edges(const Phase& phase, std::span<const fabric::DeviceId> cards);
   // Cards that hang on the same switches of a network.
   struct Attachment {
     std::vector<std::uint32_t> class_of;  // by position
     std::vector<std::vector<std::uint32_t>> members;
   };
   Attachment attach(std::span<const fabric::DeviceId> cards, fabric::Network network);
-  Status add_grouped(const collective::Phase& phase, std::span<const fabric::DeviceId> cards, const Attachment& groups);
-  Status add_dense(const collective::Phase& phase, std::span<const fabric::DeviceId> cards);
-  Status add_switches(const collective::Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain);
+  Status add_grouped(const Phase& phase, std::span<const fabric::DeviceId> cards, const Attachment& groups);
+  Status add_dense(const Phase& phase, std::span<const fabric::DeviceId> cards);
+  Status add_switches(const Phase& phase, std::span<const fabric::DeviceId> cards, bool single_domain);
   std::vector<LinkUse> take(double& scale);
 
   fabric::Routes& routes_;
@@ -53,4 +53,4 @@ class UsageBuilder {
   std::vector<std::uint32_t> touched_;
 };
 
-}  // namespace weft::sim
+}  // namespace weft::collective

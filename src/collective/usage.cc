@@ -1,4 +1,4 @@
-#include "sim/usage.h"
+#include "collective/usage.h"
 
 #include <fmt/format.h>
 
@@ -6,12 +6,11 @@
 #include <cmath>
 #include <map>
 
-namespace weft::sim {
+#include "collective/planes.h"
+
+namespace weft::collective {
 namespace {
 
-using collective::Edge;
-using collective::kSwitches;
-using collective::Phase;
 using fabric::DeviceId;
 using fabric::DeviceKind;
 using fabric::Network;
@@ -248,11 +247,12 @@ Status UsageBuilder::add_grouped(const Phase& phase, std::span<const DeviceId> c
   return {};
 }
 
-// Each card exchanges with the switches it is attached to. Where members hang on different switches, each of these sends its sum up
-// once and gets the result once; drawn as a ring of switches, whose links up and down carry just that. Across domains (InfiniBand SHARP) each
-// member's way to the next stands for its way up and down; links between switches then carry more than a reducing tree would.
+// Each card exchanges with the switches next to it. In one domain the data are cut over the planes (switches that reach each other) that
+// every member is in; a card that has lost its link to a plane takes the plane from all. Where members hang on different switches of
+// a plane, each of these sends its sum up once and gets the result once; drawn as a ring of switches, whose links up and down carry just
+// that. Across domains (InfiniBand SHARP) each member's way to the next stands for its way up and down; links between switches then
+// carry more than a reducing tree would.
 Status UsageBuilder::add_switches(const Phase& phase, std::span<const DeviceId> cards, bool single_domain) {
-  const Snapshot& s = routes_.snapshot();
   std::size_t n = cards.size();
   if (!single_domain) {
     Phase ring;
@@ -260,37 +260,39 @@ Status UsageBuilder::add_switches(const Phase& phase, std::span<const DeviceId> 
       if (e.to == kSwitches) ring.push_back({e.from, static_cast<int>((e.from + 1) % n), e.share});
     return add_edges(ring, cards);
   }
-  std::vector<std::vector<std::uint32_t>> sets;
+  std::vector<Plane> planes = common_planes(cards, routes_);
+  if (planes.empty())
+    return fail(ErrorKind::kUnavailable, fmt::format("no switches that every card of the group reaches, from {} on, to reduce in",
+                                                     routes_.snapshot().name(cards[0])));
   double largest = 0;
-  for (const Edge& e : phase) {
-    DeviceId card = cards[e.to == kSwitches ? e.from : e.to];
-    largest = std::max(largest, e.share);
-    std::vector<std::pair<fabric::LinkId, bool>> ports;  // and whether a → b leads away from the card
-    std::vector<std::uint32_t> set;
-    for (fabric::PortId p : s.ports_of(card)) {
-      fabric::LinkId l = s.port(p).link;
-      if (!l.ok() || !(s.link(l).networks & fabric::bit(Network::kScaleUp)) || s.effective_rate(l).value() <= 0) continue;
-      ports.emplace_back(l, s.link(l).a == p);
-      set.push_back(s.port(s.peer(p)).device.v);
+  for (const Edge& e : phase) largest = std::max(largest, e.share);
+  for (const Plane& plane : planes) {
+    for (const Edge& e : phase) {
+      const auto& links = plane.links[static_cast<std::size_t>(e.to == kSwitches ? e.from : e.to)];
+      double part = e.share * plane.share / static_cast<double>(links.size());
+      for (const Plane::Link& l : links) add(l.away.v ^ (e.to == kSwitches ? 0u : 1u), part);
     }
-    if (ports.empty()) return fail(ErrorKind::kUnavailable, fmt::format("{} has no usable scale-up link", s.name(card)));
-    for (auto [l, away] : ports) add(fabric::directed(l, (e.to == kSwitches) == away).v, e.share / static_cast<double>(ports.size()));
-    std::sort(set.begin(), set.end());
-    set.erase(std::unique(set.begin(), set.end()), set.end());
-    if (e.to == kSwitches && std::find(sets.begin(), sets.end(), set) == sets.end()) sets.push_back(set);
-  }
-  // Sets that share a switch meet there already.
-  for (std::size_t k = 0; sets.size() > 1 && k < sets.size(); ++k) {
-    const auto &here = sets[k], &there = sets[(k + 1) % sets.size()];
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      DeviceId from{here[i]}, to{there[i % there.size()]};
-      if (std::binary_search(there.begin(), there.end(), here[i])) continue;
-      const Route& r = routes_.between(from, to, Network::kScaleUp);
-      if (!r.reachable) return fail(ErrorKind::kUnavailable, fmt::format("no usable way from {} to {}", s.name(from), s.name(to)));
-      for (const RouteHop& h : r.hops) add(h.link.v, largest / static_cast<double>(here.size()) * static_cast<double>(h.share));
+    std::vector<std::vector<std::uint32_t>> sets;
+    for (const auto& links : plane.links) {
+      std::vector<std::uint32_t> set;
+      for (const Plane::Link& l : links) set.push_back(l.to.v);
+      std::sort(set.begin(), set.end());
+      set.erase(std::unique(set.begin(), set.end()), set.end());
+      if (std::find(sets.begin(), sets.end(), set) == sets.end()) sets.push_back(std::move(set));
+    }
+    // Sets that share a switch meet there already.
+    for (std::size_t k = 0; sets.size() > 1 && k < sets.size(); ++k) {
+      const auto &here = sets[k], &there = sets[(k + 1) % sets.size()];
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        DeviceId from{here[i]}, to{there[i % there.size()]};
+        if (std::binary_search(there.begin(), there.end(), here[i])) continue;
+        const Route& r = routes_.between(from, to, Network::kScaleUp);
+        double part = largest * plane.share / static_cast<double>(here.size());
+        for (const RouteHop& h : r.hops) add(h.link.v, part * static_cast<double>(h.share));
+      }
     }
   }
   return {};
 }
 
-}  // namespace weft::sim
+}  // namespace weft::collective
