@@ -18,7 +18,7 @@ Predictor::Walked Predictor::walk(const Algorithm& a, workload::Collective kind,
     auto links = usages_.of(phase, cards, shape.domains == 1, scale);
     if (!links) return {kNever, 0, 0};
     for (const LinkUse& l : *links) {
-      double rate = s.effective_rate(fabric::DirectedLink{l.link}.link()).value() / 8;
+      double rate = s.payload_rate(fabric::DirectedLink{l.link}.link()).value();
       slowest = std::max(slowest, rate > 0 ? l.weight / rate : kNever);
     }
     out.seconds_per_byte += scale * slowest;

@@ -41,7 +41,7 @@ View view_of(const fabric::Snapshot& s, DeviceId d) {
   for (fabric::PortId p : s.ports_of(d))
     if (fabric::LinkId l = s.port(p).link;
         l.ok() && (s.link(l).networks & fabric::bit(Network::kScaleUp)) && s.effective_rate(l).value() > 0)
-      v.emplace_back(s.port(s.peer(p)).device.v, s.effective_rate(l).value());
+      v.emplace_back(s.port(s.peer(p)).device.v, s.payload_rate(l).value());
   std::sort(v.begin(), v.end());
   return v;
 }
