@@ -4,6 +4,7 @@
 #   make bench-packet       speed of the packet model
 #   make run [SITE=lab-32]  a site in the twin, with its page    make fuzz      FUZZ_SECONDS=120 a target
 #   make test               every fast test                     make soak      long clean runs: no false alarm
+#   make validate           the planner against measured rows
 #   make scenarios          every fault, judged (SEEDS=5)        make format    clang-format in place
 #   make check-all          what a release needs: slow tests, sanitizers, fuzzing, a clean virtual day
 #
@@ -25,7 +26,7 @@ CONFIGURE = cmake -G Ninja -S . $(shell command -v ccache >/dev/null && echo -DC
   $(shell command -v mold >/dev/null && echo -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold) --log-level=WARNING
 SOURCES = git ls-files -co --exclude-standard -- '*.cc' '*.h' | grep -E '^(src|tests|bench|fuzz)/'
 
-.PHONY: test-page build run test slow bench fuzz bench-packet soak clean-day scenarios check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
+.PHONY: validate test-page build run test slow bench fuzz bench-packet soak clean-day scenarios check-all sanitize-address sanitize-thread format format-check tidy clean setup page configure
 
 setup:
 	@scripts/setup.sh build
@@ -50,6 +51,10 @@ test: configure
 slow: configure
 	@cmake --build build -j $(JOBS)
 	@cd build && if ctest -N -L slow | grep -q 'Total Tests: 0'; then echo "no slow tests"; else $(CTEST) -L slow; fi
+
+# Every measured row predicted, errors per source (docs/plan.md).
+validate: build
+	@build/weft plan validate data/measured/training-measured.csv $(ARGS)
 
 bench: page
 	@scripts/setup.sh bench

@@ -27,7 +27,7 @@ const std::vector<OptionSpec>& job_option_specs() {
       {"--seq", "N", "tokens of a sequence (default 4096)"},
       {"--zero", "0-3", "ZeRO stage over the data-parallel ranks (default 1)"},
       {"--recompute", "KIND", "none, selective (default) or full"},
-      {"--precision", "KIND", "bf16 (default) or fp8"},
+      {"--precision", "KIND", "bf16 (default), fp8 or fp4"},
       {"--no-sp", "", "no sequence parallelism beside tp"},
       {"--no-flash", "", "attention scores go through memory, as before flash attention"},
       {"--spares", "N", "whole nodes to keep free for the job (default 0)"},
@@ -71,7 +71,8 @@ Result<workload::Job> job_from(const Options& o) {
   else return fail(ErrorKind::kInvalid, "--recompute is none, selective or full, not '" + recompute + "'");
   if (precision == "bf16") s.precision = workload::Precision::kBf16;
   else if (precision == "fp8") s.precision = workload::Precision::kFp8;
-  else return fail(ErrorKind::kInvalid, "--precision is bf16 or fp8, not '" + precision + "'");
+  else if (precision == "fp4") s.precision = workload::Precision::kFp4;
+  else return fail(ErrorKind::kInvalid, "--precision is bf16, fp8 or fp4, not '" + precision + "'");
   s.sequence_parallel = !o.has("no-sp");
   s.flash_attention = !o.has("no-flash");
   WEFT_TRY(workload::validate(job.model, s));
@@ -100,7 +101,7 @@ Json to_json(const workload::Job& job) {
                 {"sequence_parallel", s.sequence_parallel && s.tp > 1},
                 {"flash_attention", s.flash_attention},
                 {"recompute", kRecompute[static_cast<int>(s.recompute)]},
-                {"precision", s.precision == workload::Precision::kFp8 ? "fp8" : "bf16"},
+                {"precision", workload::precision_name(s.precision)},
                 {"cards", s.world()}}}};
 }
 

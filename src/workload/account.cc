@@ -55,7 +55,7 @@ std::vector<Traffic> account(const Model& m, const Strategy& s, int stage) {
   }
 
   // Experts: dispatch and combine, forward and backward; FP8 sends the forward dispatch in one byte and scales.
-  double spread = tokens / s.tp * m.top_k * m.hidden * kElement, fp8 = s.precision == Precision::kFp8 ? 1.03 / 2 : 1;
+  double spread = tokens / s.tp * m.top_k * m.hidden * kElement, fp8 = s.precision != Precision::kBf16 ? 1.03 / 2 : 1;
   if (m.moe()) {
     add(Dim::kEp, Collective::kAllToAll, "expert dispatch, forward", s.ep, spread * fp8, micro * moe_layers * (full ? 2 : 1), true);
     add(Dim::kEp, Collective::kAllToAll, "expert combine, forward", s.ep, spread, micro * moe_layers * (full ? 2 : 1), true);

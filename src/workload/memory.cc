@@ -29,6 +29,25 @@ double layer_activations(const Model& m, const Strategy& s, int layer) {
   return tokens * (replicated / (s.sequence_parallel ? t : 1) + (split + scores) / t);
 }
 
+TrainBytes train_bytes(const Strategy& s, int stage, const StageSums& sums, double input, double mask, double logits) {
+  TrainBytes out;
+  double q = dense_replicas(s), qe = expert_replicas(s);
+  auto sharded = [&](double per, bool cut) {
+    return per * (cut ? sums.shard.dense / q + (sums.shard.expert > 0 ? sums.shard.expert / qe : 0) : sums.shard.total());
+  };
+  out.weights = sharded(2, s.zero == 3), out.gradients = sharded(4, s.zero >= 2), out.optimizer = sharded(12, s.zero >= 1);
+  double micro = s.micro_batches(), p = s.pp, v = s.virtual_stages;
+  // 1F1B keeps pp − stage micro-batches in flight; interleaving keeps (pp − 1) / v more chunks' worth on the first stage.
+  out.flight = std::min(micro, v > 1 ? p * (1 + (p - 1) / (p * v)) - stage / v : p - stage);
+  bool full = s.recompute == Strategy::Recompute::kFull;
+  out.activations = out.flight * (full ? sums.layers * input : sums.all);
+  if (full) out.recomputed = sums.one;
+  if (stage == 0) out.embedding = out.flight * mask;
+  if (stage == s.pp - 1) out.logits = logits;
+  if (s.zero == 3) out.gathered = 2 * 2 * sums.widest;
+  return out;
+}
+
 namespace {
 
 void add(Memory& memory, std::string name, double bytes, std::string how) {
@@ -45,11 +64,9 @@ Memory memory_of(const Job& job, int stage, Phase phase) {
   Memory out;
   out.stage = stage;
   Shard mine = stage_shard(m, s, stage);
-  double q = dense_replicas(s), qe = expert_replicas(s);
-  auto sharded = [&](double per, bool cut) { return per * (mine.dense / (cut ? q : 1) + mine.expert / (cut ? qe : 1)); };
   if (phase != Phase::kTrain) {
     const Inference& i = job.inference;
-    add(out, "weights", sharded(2, false), "2 bytes per parameter of the stage");
+    add(out, "weights", 2 * mine.total(), "2 bytes per parameter of the stage");
     double per = m.mla() ? m.kv_lora_rank + m.rope_head_dim : 2.0 * std::max(1.0, static_cast<double>(m.kv_heads) / s.tp) * m.head_dim;
     double sequences = phase == Phase::kDecode ? i.decode_batch : 1,
            length = i.prompt_tokens + (phase == Phase::kDecode ? i.output_tokens : 0);
@@ -60,36 +77,31 @@ Memory memory_of(const Job& job, int stage, Phase phase) {
         "one layer at a time");
     return out;
   }
-  add(out, "weights", sharded(2, s.zero == 3),
-      s.zero == 3 ? "2 bytes per parameter over the data-parallel ranks" : "2 bytes per parameter");
-  add(out, "gradients", sharded(4, s.zero >= 2),
-      s.zero >= 2 ? "4 bytes per parameter over the data-parallel ranks" : "4 bytes per parameter");
-  add(out, "optimizer", sharded(12, s.zero >= 1),
-      s.zero >= 1 ? "12 bytes per parameter over the data-parallel ranks" : "12 bytes per parameter");
-  std::vector<int> layers = stage_layers(m, s, stage);
-  double one = 0, all = 0;  // one micro-batch
-  for (int l : layers) one = std::max(one, layer_activations(m, s, l)), all += layer_activations(m, s, l);
-  double micro = s.micro_batches(), p = s.pp, v = s.virtual_stages;
-  // 1F1B keeps pp − stage micro-batches in flight; interleaving keeps (pp − 1) / v more chunks' worth on the first stage.
-  double flight = std::min(micro, p - stage);
-  if (v > 1) flight = std::min(micro, p * (1 + (p - 1) / (p * v)) - stage / v);
+  StageSums sums;
+  sums.shard = mine;
+  for (int l : stage_layers(m, s, stage)) {
+    double kept = layer_activations(m, s, l);
+    sums.one = std::max(sums.one, kept), sums.all += kept, sums.widest = std::max(sums.widest, layer_shard(m, s, l).total());
+    ++sums.layers;
+  }
   double tokens = static_cast<double>(s.micro_batch) * s.sequence / s.cp, cut = s.sequence_parallel ? s.tp : 1;
-  if (s.recompute == Strategy::Recompute::kFull) {
-    add(out, "activations", flight * static_cast<double>(layers.size()) * 2 * tokens * m.hidden / cut,
-        fmt::format("layer inputs of {:.4g} micro-batches", flight));
-    add(out, "recomputed layer", one, "activations of one layer");
-  } else {
-    add(out, "activations", flight * all, fmt::format("{} layers of {:.4g} micro-batches", layers.size(), flight));
-  }
   // Dropout mask behind the embedding (GPT), for every micro-batch in flight; logits and their gradient in fp32 at the end.
-  if (stage == 0 && !m.gated_ffn) add(out, "embedding", flight * tokens * m.hidden / cut, "dropout mask");
-  if (stage == s.pp - 1)
-    add(out, "logits", tokens * (4.0 * m.vocab / s.tp + 4.0 * m.hidden / cut), "fp32 logits and the head's input, one micro-batch");
-  if (s.zero == 3) {
-    double widest = 0;
-    for (int l : layers) widest = std::max(widest, layer_shard(m, s, l).total());
-    add(out, "gathered layers", 2 * 2 * widest, "weights of two layers while they are used");
+  TrainBytes b = train_bytes(s, stage, sums, 2 * tokens * m.hidden / cut, m.gated_ffn ? 0 : tokens * m.hidden / cut,
+                             tokens * (4.0 * m.vocab / s.tp + 4.0 * m.hidden / cut));
+  const char* over = " bytes per parameter over the data-parallel ranks";
+  const char* here = " bytes per parameter";
+  add(out, "weights", b.weights, std::string("2") + (s.zero == 3 ? over : here));
+  add(out, "gradients", b.gradients, std::string("4") + (s.zero >= 2 ? over : here));
+  add(out, "optimizer", b.optimizer, std::string("12") + (s.zero >= 1 ? over : here));
+  if (s.recompute == Strategy::Recompute::kFull) {
+    add(out, "activations", b.activations, fmt::format("layer inputs of {:.4g} micro-batches", b.flight));
+    add(out, "recomputed layer", b.recomputed, "activations of one layer");
+  } else {
+    add(out, "activations", b.activations, fmt::format("{} layers of {:.4g} micro-batches", sums.layers, b.flight));
   }
+  add(out, "embedding", b.embedding, "dropout mask");
+  add(out, "logits", b.logits, "fp32 logits and the head's input, one micro-batch");
+  add(out, "gathered layers", b.gathered, "weights of two layers while they are used");
   return out;
 }
 

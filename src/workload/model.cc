@@ -14,6 +14,11 @@ std::string_view dim_name(Dim d) {
   return kNames[static_cast<std::size_t>(d)];
 }
 
+std::string_view precision_name(Precision p) {
+  constexpr std::string_view kNames[] = {"bf16", "fp8", "fp4"};
+  return kNames[static_cast<std::size_t>(p)];
+}
+
 std::string Group::name() const { return std::string(dim_name(dim)) + std::to_string(index); }
 
 namespace {

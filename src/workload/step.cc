@@ -8,6 +8,7 @@
 
 #include "workload/account.h"
 #include "workload/compute_cost.h"
+#include "workload/layer.h"
 #include "workload/shard.h"
 
 namespace weft::workload {
@@ -70,40 +71,12 @@ struct Writer {
   Result<Seconds> cost(Work w) const { return compute_cost(w, card, s.precision); }
 
   Result<LayerCost> forward(int layer) const {
-    double t = tokens(), h = m.hidden;
-    double heads_dim = m.mla() ? static_cast<double>(m.heads) * m.v_head_dim : static_cast<double>(m.heads) * m.head_dim;
-    double qk_dim = m.mla() ? static_cast<double>(m.heads) * (m.nope_head_dim + m.rope_head_dim) : heads_dim;
-    double projections;
-    if (m.mla()) {
-      double q = m.q_lora_rank ? h * m.q_lora_rank + m.q_lora_rank * qk_dim : h * qk_dim;
-      projections = q + h * (m.kv_lora_rank + m.rope_head_dim) +
-                    static_cast<double>(m.kv_lora_rank) * m.heads * (m.nope_head_dim + m.v_head_dim) + heads_dim * h;
-    } else {
-      projections = h * heads_dim + 2 * h * m.kv_heads * m.head_dim + heads_dim * h;
-    }
+    LayerWork w = layer_work(m, s, layer);
     LayerCost c;
-    double context = s.sequence;  // keys seen: full sequence, causal half
-    Work a;
-    a.matmul = Flops(2 * t * projections / s.tp);
-    // Norm, residual and dropout read and write whole tokens on every tensor rank unless the sequence is cut too.
-    double whole = s.sequence_parallel ? s.tp : 1;
-    a.traffic = Bytes(static_cast<std::int64_t>(t * kElement * (h * 6 / whole + 2 * heads_dim / s.tp)));
-    a.kernels = 8;
-    WEFT_ASSIGN(c.attention, cost(a));
-    Work scores;
-    // Causal: flash kernels skip the masked half; older ones compute and store it all (13 bytes per score over softmax, mask and dropout).
-    scores.attention = Flops(2 * t * (s.flash_attention ? context / 2 : context) * (qk_dim + heads_dim) / s.tp);
-    if (!s.flash_attention) scores.traffic = Bytes(static_cast<std::int64_t>(13 * t * context * m.heads / s.tp));
-    scores.kernels = s.flash_attention ? 1 : 5;
-    WEFT_ASSIGN(c.scores, cost(scores));
+    WEFT_ASSIGN(c.attention, cost(w.projections));
+    WEFT_ASSIGN(c.scores, cost(w.scores));
     c.attention += c.scores;
-    double width = is_moe(layer) ? static_cast<double>(m.expert_ffn) * (m.top_k + m.shared_experts) : m.ffn;
-    Work f;
-    // Experts hold whole tokens (no tensor parallelism inside an expert): t/tp tokens per rank with sequence parallelism.
-    f.matmul = Flops(2 * t * (m.gated_ffn ? 3 : 2) * h * width / s.tp);
-    f.traffic = Bytes(static_cast<std::int64_t>(t * kElement * (h * 6 / whole + width * 3 / s.tp)));
-    f.kernels = is_moe(layer) ? 12 : 6;
-    WEFT_ASSIGN(c.ffn, cost(f));
+    WEFT_ASSIGN(c.ffn, cost(w.ffn));
     return c;
   }
 
@@ -135,7 +108,7 @@ struct Writer {
       if (experts) {
         // FP8 sends the forward dispatch in one byte and scales.
         if (s.ep > 1)
-          collective(Collective::kAllToAll, Dim::kEp, expert_bytes() * (s.precision == Precision::kFp8 && !backward ? 1.03 / 2 : 1),
+          collective(Collective::kAllToAll, Dim::kEp, expert_bytes() * (s.precision != Precision::kBf16 && !backward ? 1.03 / 2 : 1),
                      "expert dispatch");
         compute(c.ffn * scale, ffn_label);
         if (s.ep > 1) collective(Collective::kAllToAll, Dim::kEp, expert_bytes(), "expert combine");
@@ -175,11 +148,7 @@ struct Writer {
       }
       WEFT_ASSIGN(costs[static_cast<std::size_t>(l)], forward(l));
     }
-    Work head;
-    head.matmul = Flops(2 * tokens() * m.hidden * static_cast<double>(m.vocab) / s.tp);
-    head.traffic = Bytes(static_cast<std::int64_t>(tokens() * static_cast<double>(m.vocab) / s.tp * 4));
-    head.kernels = 4;
-    WEFT_ASSIGN(Seconds head_cost, cost(head));
+    WEFT_ASSIGN(Seconds head_cost, cost(head_work(m, s)));
     double boundary = activation() / (s.sequence_parallel ? s.tp : 1);
     std::vector<std::int32_t> pending;
     // The embedding belongs to the first piece, head and norm to the last.
@@ -279,13 +248,9 @@ struct Writer {
       p2p(OpKind::kSend, peer, table, "tied embedding gradient", true);
       p2p(OpKind::kRecv, peer, table, "tied embedding gradient", false);
     }
-    // Optimizer: reads and writes 4-byte states of this rank's share (Adam: weights, two moments, gradient).
     Shard mine = stage_shard(m, s, stage);
     double shard = s.zero >= 1 ? mine.dense / dense_replicas(s) + mine.expert / expert_replicas(s) : mine.total();
-    Work adam;
-    adam.traffic = Bytes(static_cast<std::int64_t>(shard * 28));
-    adam.kernels = 4;
-    WEFT_ASSIGN(Seconds adam_cost, cost(adam));
+    WEFT_ASSIGN(Seconds adam_cost, cost(optimizer_work(shard)));
     compute(adam_cost, "optimizer");
     if (data && (s.zero == 1 || s.zero == 2)) collective(Collective::kAllGather, Dim::kDp, data_bytes(mine, kElement), "weight all-gather");
     return out;
@@ -354,6 +319,9 @@ Flops model_flops(const Model& m, std::int64_t tokens, int sequence) {
 Result<Dag> build_step(const Job& job, const fabric::DeviceModel& card, Phase phase) {
   WEFT_TRY(validate(job.model, job.strategy));
   const Strategy& s = job.strategy;
+  if (phase == Phase::kTrain && s.schedule != Strategy::Schedule::k1F1B)
+    return fail(ErrorKind::kInvalid, "the step's graph knows the 1F1B schedule only (interleaved too); weft plan estimates the others",
+                "strategy");
   double size = static_cast<double>(s.micro_batches()) * job.model.layers / s.pp * 24 * s.pp;
   if (size > 2e7)
     return fail(ErrorKind::kInvalid,

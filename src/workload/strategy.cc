@@ -41,8 +41,9 @@ Status validate(const Model& m, const Strategy& s) {
   if (!m.mla() && m.kv_heads % s.tp && s.tp % m.kv_heads) return indivisible("key/value heads", m.kv_heads, "tp", s.tp);
   if (!m.moe() && m.ffn % s.tp) return indivisible("feed-forward width", m.ffn, "tp", s.tp);
   if (s.pp > m.layers) return fail(ErrorKind::kInvalid, fmt::format("pp {} is more than the {} layers", s.pp, m.layers), "strategy");
-  if (s.virtual_stages > 1 && m.layers % (s.pp * s.virtual_stages))
-    return indivisible("layers", m.layers, "pp times virtual stages", s.pp * s.virtual_stages);
+  if (s.virtual_stages > 1 && static_cast<double>(s.pp) * s.virtual_stages > m.layers)  // uneven pieces are fine, empty ones are not
+    return fail(ErrorKind::kInvalid,
+                fmt::format("pp {} times {} virtual stages is more than the {} layers", s.pp, s.virtual_stages, m.layers), "strategy");
   if (s.virtual_stages > 1 && s.pp == 1) return fail(ErrorKind::kInvalid, "virtual stages need pp of at least 2", "strategy");
   if (s.ep > 1 && !m.moe())
     return fail(ErrorKind::kInvalid, fmt::format("ep {} but {} has no experts; use ep 1", s.ep, m.name), "strategy");

@@ -29,7 +29,8 @@ struct Model {
   int experts = 0, top_k = 0, shared_experts = 0, expert_ffn = 0, dense_layers = 0;  // first dense_layers are dense
   // Multi-head latent attention; kv_lora_rank == 0 means none.
   int q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, nope_head_dim = 0, v_head_dim = 0;
-  std::string source;  // file or catalogue entry
+  int window = 0, windowed_layers = 0;  // this many layers attend to the last `window` tokens only
+  std::string source;                   // file or catalogue entry
 
   bool moe() const { return experts > 0; }
   bool mla() const { return kv_lora_rank > 0; }
@@ -40,7 +41,8 @@ struct Model {
 enum class Dim : std::uint8_t { kTp, kPp, kDp, kEp, kCp };
 std::string_view dim_name(Dim d);  // "tp" …
 
-enum class Precision : std::uint8_t { kBf16, kFp8 };
+enum class Precision : std::uint8_t { kBf16, kFp8, kFp4 };
+std::string_view precision_name(Precision p);  // "bf16" …
 
 struct Strategy {
   int tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;  // world = tp * pp * dp * cp; ep divides dp * cp * tp / etp (etp = 1)
@@ -53,6 +55,8 @@ struct Strategy {
   enum class Recompute : std::uint8_t { kNone, kSelective, kFull } recompute = Recompute::kSelective;
   Precision precision = Precision::kBf16;
   bool flash_attention = true;  // scores never written to memory; false: as before 2022
+  // Order of a stage's passes; virtual_stages > 1 interleaves the first. The step's graph knows k1F1B only, the planner all.
+  enum class Schedule : std::uint8_t { k1F1B, kZeroBubble, kDualPipe } schedule = Schedule::k1F1B;
   int world() const { return tp * pp * dp * cp; }
   int micro_batches() const;  // per replica and step
 };
