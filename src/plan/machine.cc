@@ -67,6 +67,9 @@ Result<Machine> machine_of_card(const std::string& card) {
   WEFT_ASSIGN(double inner, link.get("inner").quantity("B/s"));
   WEFT_ASSIGN(double outer, link.get("outer").quantity("B/s"));
   WEFT_ASSIGN(m.inner_share, link.get("inner_share").number(0.05, 1));
+  if (yaml.has("price")) {
+    WEFT_ASSIGN(m.price_usd, yaml.get("price").get("usd").number(0, 1e9));
+  }
   m.domain = static_cast<int>(domain), m.inner = BytesPerSecond(inner), m.outer = BytesPerSecond(outer);
   return m;
 }

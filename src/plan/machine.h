@@ -20,6 +20,7 @@ struct Machine {
   double inner_share = 0.8, outer_share = 0.85;  // of the line rate that collectives reach
   Seconds inner_latency{0}, outer_latency{0};    // of one message, software included
   bool inner_reduction = false, outer_reduction = false;
+  double price_usd = 0;              // of a card; 0: not known
   std::vector<std::string> assumed;  // what nobody stated, in words
 };
 
