@@ -30,7 +30,7 @@ TEST(PlanSimulated, ClosedFormAgreesWithTheFlowModel) {
   fabric::Routes routes(*site);
   collective::GroupShape all = collective::shape_of({site->cards().begin(), site->cards().end()}, routes);
   machine.efficiency = *workload::efficiency_of("H100-SXM5");  // the graph's, not the one fitted together with a software profile
-  machine.domain = 8, machine.inner = all.inner, machine.outer = BytesPerSecond(50e9), machine.inner_share = machine.outer_share = 1;
+  machine.domain = 8, machine.inner = all.inner, machine.outer = all.outer, machine.inner_share = machine.outer_share = 1;
   machine.inner_latency = all.inner_latency, machine.outer_latency = all.outer_latency, machine.inner_reduction = all.inner_reduction;
   plan::Software graph;  // what the step's graph assumes
   graph.name = "graph", graph.dp_hidden = 1, graph.memory_base = 0, graph.fragmentation = 0;

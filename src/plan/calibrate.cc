@@ -97,6 +97,13 @@ Result<std::vector<Parameter>> calibration_parameters() {
   return out;
 }
 
+Knowledge neutral(const Knowledge& stated, const std::vector<Parameter>& parameters) {
+  Knowledge k = stated;
+  for (const Parameter& p : parameters)
+    if (!p.software.empty() || k.cards.contains(p.cards[0])) set(k, p, p.low > 0 ? std::sqrt(p.low * p.high) : (p.low + p.high) / 2);
+  return k;
+}
+
 Fitted calibrate(const std::vector<MeasuredRow>& rows, const Knowledge& start, const std::vector<Parameter>& parameters,
                  const std::function<bool(const MeasuredRow&)>& use, int rounds) {
   Fitted out;

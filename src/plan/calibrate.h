@@ -23,6 +23,9 @@ struct Parameter {
 };
 Result<std::vector<Parameter>> calibration_parameters();
 
+// Every parameter in the middle of its bounds (geometric where they exclude zero): a start that has seen no row.
+Knowledge neutral(const Knowledge& stated, const std::vector<Parameter>& parameters);
+
 struct Fitted {
   Knowledge knowledge;
   std::vector<double> values;    // by parameter

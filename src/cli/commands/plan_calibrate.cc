@@ -72,9 +72,8 @@ int run(const std::vector<std::string>& words, Io& io) {
     if (s.predicted == 0 || !std::isfinite(s.dumb_error)) continue;
     double left = std::nan("");
     if (!options->has("no-cross")) {
-      // Starts from the file's bounds' middle, not from values that have seen the source.
       plan::Fitted without = plan::calibrate(
-          *rows, *stated, *parameters, [&](const auto& r) { return r.source != s.name; }, passes);
+          *rows, plan::neutral(*stated, *parameters), *parameters, [&](const auto& r) { return r.source != s.name; }, passes);
       for (const auto& x : plan::validate(*rows, without.knowledge).sources)
         if (x.name == s.name) left = x.mean_abs_error;
     }
@@ -101,7 +100,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   Section& section = report.sections.emplace_back();
   section.tables = {std::move(values), std::move(errors)};
   section.paragraphs.push_back(
-      "left out: the error of a source predicted with parameters fitted on all other sources. Changes no file: values go into data/cards "
+      "left out: the error of a source predicted with parameters fitted on all other sources, from the middle of the bounds. Changes no "
+      "file: values go into data/cards "
       "and data/plan/software.yaml by hand.");
   io.out << to_text(report);
   return 0;
