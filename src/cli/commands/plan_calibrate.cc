@@ -15,7 +15,7 @@ namespace weft::cli {
 namespace {
 
 const std::vector<OptionSpec> kOptions = {{"--no-cross", "", "no fits with a source left out"},
-                                          {"--rounds", "N", "passes over the parameters (default 40)"},
+                                          {"--rounds", "N", "passes over the parameters (default 600)"},
                                           {"--json", "", "JSON instead of the tables"}};
 constexpr const char* kTable = "data/measured/training-measured.csv";
 
@@ -31,7 +31,7 @@ int run(const std::vector<std::string>& words, Io& io) {
                          kOptions, "  weft plan calibrate data/measured/training-measured.csv\n");
     return 0;
   }
-  auto rounds = options->integer("rounds", 40, 1, 1000);
+  auto rounds = options->integer("rounds", 600, 1, 1000);
   if (!rounds) return report_error(rounds.error(), io);
   std::string file = options->positional.empty() ? kTable : options->positional[0];
   auto text = options->positional.empty() ? embedded_file(kTable) : read_file(file, 64 << 20);
@@ -48,10 +48,10 @@ int run(const std::vector<std::string>& words, Io& io) {
   plan::Fitted before = plan::calibrate(
       *rows, *stated, *parameters, [](const auto&) { return true; }, 0);
   plan::Fitted fit = plan::calibrate(
-      *rows, *stated, *parameters, [](const auto&) { return true; }, passes);
+      *rows, plan::neutral(*stated, *parameters), *parameters, [](const auto&) { return true; }, passes);
   plan::Validation in = plan::validate(*rows, fit.knowledge);
   Table values, errors;
-  values.title = fmt::format("Parameters (objective {:.4f} before, {:.4f} after)", fit.before, fit.after);
+  values.title = fmt::format("Parameters (objective {:.4f} as stated, {:.4f} fitted)", before.before, fit.after);
   values.columns = {{"parameter"}, {"stated", Align::kRight}, {"fitted", Align::kRight}, {"bounds"}};
   Json out_values = Json::array(), out_sources = Json::array();
   for (std::size_t i = 0; i < parameters->size(); ++i) {
@@ -89,7 +89,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   }
   if (options->has("json")) {
     io.out << dump_json(Json{{"table", file},
-                             {"objective", {{"before", fit.before}, {"after", fit.after}}},
+                             {"objective", {{"stated", before.before}, {"fitted", fit.after}}},
                              {"parameters", out_values},
                              {"sources", out_sources}})
            << "\n";
