@@ -39,7 +39,7 @@ enum class Balance : std::uint8_t {
   kAdaptive,  // the shortest egress queue of the equal-cost set, ties by hash
 };
 
-enum class Control : std::uint8_t { kNone, kDcqcn, kSwift, kHpcc, kNscc, kDctcp };
+enum class Control : std::uint8_t { kNone, kDcqcn, kSwift, kNscc, kDctcp };
 enum class Recovery : std::uint8_t { kGoBackN, kSelective, kGoBackZero };
 
 // Zhu et al., SIGCOMM 2015; defaults are the paper's.
