@@ -8,9 +8,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 
 #include "diagnose/diagnose.h"
 #include "place/place.h"
+#include "telemetry/names.h"
 
 namespace weft::control {
 namespace {
@@ -21,12 +23,15 @@ using heal::ActionPlan;
 // A plan under way. Everything here is rebuilt from the journal after a crash.
 struct Run {
   ActionPlan plan;
-  enum class Stage { kActions, kRetest, kDone, kFailed } stage = Stage::kActions;
+  enum class Stage { kActions, kRetest, kProve, kDone, kFailed } stage = Stage::kActions;
   std::size_t next = 0;  // action being done
   int attempt = 1;
   bool intended = false;  // the intent of (next, attempt) is in the journal
   Instant started;
   Instant not_before;
+  Instant acted;         // the actions were done
+  Instant measured_at;   // the retest passed; since then the jobs have to make a step
+  std::string measured;  // by the retest
   // After a plan has done its work: the isolated part's way back.
   enum class Release { kNone, kWaitOrder, kTest, kUndo, kReleased, kKept } release = Release::kNone;
   int release_attempt = 1;
@@ -40,6 +45,25 @@ struct JobState {
   bool submitted = false;  // its description is known (after a restart: submit() comes again)
   bool started = false;
   Instant since;
+  telemetry::SeriesId steps;  // of its step times
+  Instant last_step, touched, restored, aborted_at, waiting_since;
+  std::deque<double> recent;  // seconds of the latest steps
+  std::string why;            // refused or stopped: the reason
+  std::string incident;       // of its silence, or the one that stopped it
+  int restarts = 0;
+  std::uint64_t tried_at = 0;  // snapshot version of the last attempt to start it again
+  Duration usual() const {
+    if (recent.empty()) return seconds(0);
+    std::vector<double> sorted(recent.begin(), recent.end());
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    return seconds(sorted[sorted.size() / 2]);
+  }
+  Instant alive() const { return std::max({last_step, since, touched}); }
+  // Planning asks this at once, the watch only after silent_limit().
+  bool stuck(Instant now) const {
+    return started && view.running &&
+           (view.aborted || now - std::max({last_step, since, restored}) > std::max(minutes(1), seconds(5 * to_seconds(usual()))));
+  }
 };
 
 std::string attempt_id(const std::string& id, int attempt) { return attempt == 1 ? id : id + "/" + std::to_string(attempt); }
@@ -227,6 +251,8 @@ struct Loop::Impl {
       while (run.next < run.plan.actions.size()) {
         const Action& action = run.plan.actions[run.next];
         if (clock.now() < run.not_before) return {};
+        if (action.kind == heal::action::kJobStart && !run.intended && !run.plan.incident.empty())
+          if (std::string bad = met_another_fault(run, action); !bad.empty()) return failed(run, bad);
         ActionStatus status;
         bool fresh = !run.intended;
         WEFT_ASSIGN(Step step, perform(action, run.attempt, run.intended, run.started, action.timeout, &status));
@@ -250,21 +276,95 @@ struct Loop::Impl {
       run.attempt = 1, run.intended = false;
     }
     if (run.stage == Run::Stage::kRetest) {
-      if (run.plan.retest.kind.empty()) return finished(run, "");
+      if (!run.acted.ns()) run.acted = clock.now();
+      if (run.plan.retest.kind.empty() || nothing_to_measure(run)) {
+        run.stage = Run::Stage::kProve, run.measured_at = clock.now();
+        return prove(run);
+      }
       Action probe = probe_action(run.plan.retest, run.plan.id + ".test");
+      if (!run.intended) where_the_job_is(run, probe);
       ActionStatus status;
       if (clock.now() < run.not_before) return {};
       WEFT_ASSIGN(Step step, perform(probe, run.attempt, run.intended, run.started, kProbeTimeout, &status));
       if (step == Step::kWaiting) return {};
       std::string text = status.message;
-      if (step == Step::kDone && passes(run.plan.retest, status, text)) return finished(run, text);
+      if (step == Step::kDone && passes(run.plan.retest, status, text)) {
+        run.stage = Run::Stage::kProve, run.measured_at = clock.now(), run.measured = text;
+        return prove(run);
+      }
       if (run.attempt < 3) {
         ++run.attempt, run.intended = false, run.not_before = clock.now() + seconds(2);
         return {};
       }
       return failed(run, "retest failed: " + text);
     }
+    if (run.stage == Run::Stage::kProve) return prove(run);
     return {};
+  }
+
+  // A bandwidth is not yet a step: what the plan is about has recovered when its jobs make steps again.
+  Status prove(Run& run) {
+    if (!run.acted.ns()) run.acted = run.measured_at = clock.now();
+    bool waiting = false;
+    for (const std::string& entity : run.plan.proves) {
+      auto at = jobs.find(entity.substr(entity.find('/') + 1));
+      if (at == jobs.end() || !at->second.started) continue;
+      const JobState& j = at->second;
+      if (mover(entity, &run)) {  // another plan has it; it answers for the job
+        waiting = true;
+        continue;
+      }
+      if (!j.view.running || j.last_step > std::max(run.acted, j.since)) continue;
+      if (j.view.aborted) return failed(run, entity + " died");
+      Instant since = std::max(run.measured_at, j.since);
+      Duration limit = std::max(minutes(2), seconds(10 * to_seconds(j.usual())));
+      if (clock.now() - since > limit)
+        return failed(run, entity + " makes no step, " + human(clock.now() - since) + " after the plan was done");
+      waiting = true;
+    }
+    if (waiting) return {};
+    return finished(run, run.measured);
+  }
+
+  // Between the plan and the start further parts may have been found bad.
+  std::string met_another_fault(const Run& run, const Action& start) {
+    std::vector<fabric::DeviceId> bad = bad_parts(incident_of(run));
+    for (const Json& c : start.parameters->at("cards")) {
+      auto card = snapshot->find_device(c.get<std::string>());
+      if (!card) continue;
+      if (!snapshot->usable(*card)) return snapshot->name(*card) + " went out of service before " + start.target + " started on it";
+      for (fabric::DeviceId at = *card; at.ok(); at = snapshot->device(at).parent)
+        if (std::find(bad.begin(), bad.end(), at) != bad.end())
+          return snapshot->name(at) + " was found at fault before " + start.target + " started on it";
+    }
+    return {};
+  }
+  // The run, other than `self`, that is moving the job.
+  const Run* mover(const std::string& job, const Run* self) const {
+    for (const Run& r : runs)
+      if (&r != self && r.stage == Run::Stage::kActions)
+        for (const Action& a : r.plan.actions)
+          if (a.target == job && (a.kind == heal::action::kJobStop || a.kind == heal::action::kJobStart)) return &r;
+    return nullptr;
+  }
+  // Jobs move while plans run: a collective is measured where the job is, or is going to be.
+  void where_the_job_is(const Run& run, Action& probe) {
+    if (probe.kind != heal::action::kProbeCollective || !probe.target.starts_with("job/")) return;
+    for (const heal::JobView& v : planning_views(&run))
+      if ("job/" + v.job.name == probe.target && v.placement.cards.size() > 1) {
+        Json cards = Json::array();
+        for (fabric::DeviceId c : v.placement.cards) cards.push_back(snapshot->name(c));
+        Json parameters = probe.parameters.get();
+        parameters["cards"] = cards;
+        probe.parameters = parameters;
+      }
+  }
+  // The job that was to be measured is stopped for good: its cards prove nothing.
+  bool nothing_to_measure(const Run& run) const {
+    const heal::Retest& r = run.plan.retest;
+    if (r.kind != heal::action::kProbeCollective || !r.target.starts_with("job/")) return false;
+    auto at = jobs.find(r.target.substr(4));
+    return at != jobs.end() && at->second.started && !at->second.view.running && !mover(r.target, &run);
   }
 
   // Effects of an action that was done: the snapshot, jobs, what the operator reads.
@@ -274,7 +374,8 @@ struct Loop::Impl {
     if (action.kind == heal::action::kJobStart) {
       std::string name = action.target.substr(4);
       JobState& job = jobs[name];
-      job.view.running = true, job.view.aborted = false, job.started = true, job.since = clock.now();
+      job.view.running = true, job.view.aborted = false, job.started = true, job.since = clock.now(), job.why.clear();
+      job.restarts += run.plan.policy != "submit";
       job.view.placement.cards.clear();
       for (const Json& c : action.parameters->at("cards"))
         if (auto card = snapshot->find_device(c.get<std::string>())) job.view.placement.cards.push_back(*card);
@@ -283,7 +384,11 @@ struct Loop::Impl {
                        Json{{"running", true}, {"cards", action.parameters->at("cards")}}));
       if (i) say("resume", i, fmt::format("{} on {} cards: {}", action.target, job.view.placement.cards.size(), action.why));
     } else if (action.kind == heal::action::kJobStop) {
-      jobs[action.target.substr(4)].view.running = false;
+      JobState& job = jobs[action.target.substr(4)];
+      job.view.running = false, job.waiting_since = clock.now();
+      bool comes_back = std::any_of(run.plan.actions.begin(), run.plan.actions.end(),
+                                    [&](const Action& a) { return a.kind == heal::action::kJobStart && a.target == action.target; });
+      if (!comes_back) job.why = action.why, job.incident = run.plan.incident, job.tried_at = snapshot->version();
       jobs_changed = true;
       if (i)
         say("rearrange", i,
@@ -310,14 +415,26 @@ struct Loop::Impl {
     run.stage = Run::Stage::kDone;
     WEFT_TRY(journal("done", run.plan.id, run.plan.cause.entity, measured, Json::object(), Json{{"measured", measured}}));
     Incident* i = incident_of(run);
-    bool acted =
-        std::any_of(run.plan.actions.begin(), run.plan.actions.end(), [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
+    std::string lost;  // a job that is stopped and has no place
+    for (const std::string& entity : run.plan.proves)
+      if (auto at = jobs.find(entity.substr(entity.find('/') + 1)); at != jobs.end() && at->second.started && !at->second.view.running)
+        lost = entity + " is stopped: " + at->second.why;
+    bool moved =
+        std::any_of(run.plan.actions.begin(), run.plan.actions.end(), [](const Action& a) { return a.kind == heal::action::kJobStart; });
+    bool acted = !run.plan.proves.empty() || std::any_of(run.plan.actions.begin(), run.plan.actions.end(),
+                                                         [](const Action& a) { return a.kind != heal::action::kWorkOrder; });
     if (i) {
-      if (acted || !measured.empty()) {
+      if (!lost.empty()) {
+        i->state = IncidentState::kReported;
+        say("report", i, lost);
+      } else if (acted || !measured.empty()) {
         i->state = IncidentState::kRecovered;
-        if (!i->recovered.ns()) i->recovered = clock.now();
+        // Traffic is back when the retest passed (a step has confirmed it since); moved work is back with its first step.
+        if (!i->recovered.ns()) i->recovered = moved || !run.measured_at.ns() ? clock.now() : run.measured_at;
         if (!measured.empty()) say("retest", i, run.plan.retest.target + ": " + measured);
-        say("note", i, fmt::format("recovered {} after the first sample", human(clock.now() - i->first_sample)));
+        say("note", i,
+            fmt::format("recovered {} after the first sample{}", human(i->recovered - i->first_sample),
+                        run.plan.proves.empty() ? "" : "; " + steps_of(run.plan.proves)));
       } else {
         i->state = IncidentState::kReported;
       }
@@ -325,6 +442,14 @@ struct Loop::Impl {
     }
     if (run.plan.release_when == "work_order") run.release = Run::Release::kWaitOrder;
     return {};
+  }
+
+  std::string steps_of(const std::vector<std::string>& entities) const {
+    std::string out;
+    for (const std::string& entity : entities)
+      if (auto at = jobs.find(entity.substr(entity.find('/') + 1)); at != jobs.end() && !at->second.recent.empty())
+        out += (out.empty() ? "" : ", ") + entity + " makes steps of " + human(Seconds(at->second.recent.back()));
+    return out.empty() ? "no job is on it" : out;
   }
 
   Status failed(Run& run, const std::string& why) {
@@ -335,6 +460,11 @@ struct Loop::Impl {
       say("note", i, "plan " + run.plan.id + " failed: " + why);
       replan_after[i->id] = clock.now() + seconds(5);
     }
+    // A job that was stopped and did not come back is known as such, and started again when it can be.
+    for (std::size_t k = run.next; k < run.plan.actions.size(); ++k)
+      if (const Action& a = run.plan.actions[k]; a.kind == heal::action::kJobStart)
+        if (auto at = jobs.find(a.target.substr(4)); at != jobs.end() && at->second.started && !at->second.view.running)
+          at->second.why = why, at->second.incident = run.plan.incident;
     // What was isolated stays so, with its way back.
     if (run.plan.release_when == "work_order" && run.next > 0) run.release = Run::Release::kWaitOrder;
     return {};
@@ -459,10 +589,11 @@ struct Loop::Impl {
     return {};
   }
 
+  static bool under_way(const Run& r) {
+    return r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest || r.stage == Run::Stage::kProve;
+  }
   bool busy(const std::string& incident) const {
-    return std::any_of(runs.begin(), runs.end(), [&](const Run& r) {
-      return r.plan.incident == incident && (r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest);
-    });
+    return std::any_of(runs.begin(), runs.end(), [&](const Run& r) { return r.plan.incident == incident && under_way(r); });
   }
   // A job that another plan is moving must not be moved twice.
   bool touches_busy_job(const ActionPlan& plan) const {
@@ -481,11 +612,47 @@ struct Loop::Impl {
       if (j.submitted && !j.view.placement.cards.empty()) out.push_back(j.view);
     return out;
   }
+  // As a plan has to see them: a job that another run is moving is where it is going to be; whoever makes no step is marked.
+  std::vector<heal::JobView> planning_views(const Run* self) const {
+    std::vector<heal::JobView> out = views();
+    for (heal::JobView& v : out) {
+      const JobState& j = jobs.at(v.job.name);
+      v.stuck = j.stuck(clock.now());
+      const Run* moving = mover("job/" + v.job.name, self);
+      if (!moving) continue;
+      for (const Action& a : moving->plan.actions)
+        if (a.kind == heal::action::kJobStart && a.target == "job/" + v.job.name) {
+          v.placement.cards.clear();
+          for (const Json& c : a.parameters->at("cards"))
+            if (auto card = snapshot->find_device(c.get<std::string>())) v.placement.cards.push_back(*card);
+          v.running = true, v.aborted = v.stuck = false;
+        }
+    }
+    return out;
+  }
+  // Parts that located incidents name and that may still be in service: no work goes there.
+  std::vector<fabric::DeviceId> bad_parts(const Incident* but) const {
+    std::vector<fabric::DeviceId> out;
+    for (const Incident& i : incidents) {
+      if (&i == but || i.diagnosis.causes.empty() || i.diagnosis.undecided || !i.located.ns()) continue;
+      if (i.state == IncidentState::kClosed || i.state == IncidentState::kReleased) continue;
+      const diagnose::Cause& c = i.diagnosis.causes[0];
+      const diagnose::FaultClass* k = diagnose::find_fault_class(c.fault);
+      auto part = snapshot->find_device(c.entity);
+      if (!k || !part || (k->remedy != "card" && k->remedy != "node" && k->remedy != "reset")) continue;
+      fabric::DeviceId node = k->remedy == "node" ? snapshot->container(*part, fabric::DeviceKind::kNode) : fabric::DeviceId{};
+      out.push_back(node.ok() ? node : *part);
+    }
+    return out;
+  }
 
-  Status plan_for(Incident& incident) {
+  enum class Means { kUsual, kLastResort, kGiveUp };
+  Status plan_for(Incident& incident, Means means = Means::kUsual) {
     heal::Context context;
     context.snapshot = snapshot.get();
-    context.jobs = views();
+    context.jobs = planning_views(nullptr);
+    context.bad = bad_parts(&incident);
+    context.last_resort = means == Means::kLastResort, context.give_up = means == Means::kGiveUp;
     context.incident = incident.id;
     context.plan_id = fmt::format("P{:04}", next_plan);
     context.now = clock.now();
@@ -496,9 +663,10 @@ struct Loop::Impl {
     if (std::string no = forbidden(plan); !no.empty()) {
       plan.actions.clear();
       plan.retest = {};
+      plan.proves.clear();
       plan.release_when = "never";
       plan.reason = "declined: " + no;
-      plan.report = (plan.report.empty() ? "" : plan.report + " ") + "Not acted on: " + no + ".";
+      plan.report = (plan.report.empty() ? "" : plan.report + " ") + "Limit reached, not acted on: " + no + ". " + by_hand(plan);
     }
     if (options.dry_run && !plan.empty()) plan.reason += " (dry run: nothing is started)";
     WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));
@@ -524,6 +692,18 @@ struct Loop::Impl {
         if (f.sign + "@" + f.entity == key && !f.evidence.empty() && shown < 2) text += (shown++ ? "; " : "") + f.evidence[0].text;
     return text;
   }
+
+  // What is left to a person when a limit stops the loop.
+  std::string by_hand(const ActionPlan& plan) const {
+    std::string held;
+    for (const Incident& i : incidents)
+      if (i.isolated.ns() && !i.released.ns() && !i.diagnosis.causes.empty() && i.state != IncidentState::kClosed)
+        held += (held.empty() ? "" : ", ") + i.diagnosis.causes[0].entity;
+    return "Operator: " + (held.empty() ? std::string() : "repair and release what is out (" + held + "), or ") + "isolate " +
+           plan.cause.entity + " by hand and start its jobs from their checkpoints; it is tried again when the limit allows.";
+  }
+
+  std::vector<std::string> wanted;  // incidents that want a plan once everything of this tick is known
 
   Status see(const diagnose::Diagnosis& d) {
     auto at = by_key.find(d.key);
@@ -601,7 +781,7 @@ struct Loop::Impl {
                     tried[i.id] < 3 && !acts(i.plans.back()) && waited(i.id) &&
                     (i.plans.back().cause.fault != d.causes[0].fault || i.plans.back().cause.entity != d.causes[0].entity);
     if (upgraded) i.diagnosis = d;
-    if (!planned || upgraded) return plan_for(i);
+    if ((!planned || upgraded) && std::find(wanted.begin(), wanted.end(), i.id) == wanted.end()) wanted.push_back(i.id);
     return {};
   }
   static bool acts(const ActionPlan& plan) {
@@ -614,11 +794,131 @@ struct Loop::Impl {
 
   // Plans that failed: another one, made on the newest snapshot, or the operator.
   Status retry(Incident& i) {
-    if (i.state != IncidentState::kActing || i.plans.empty() || busy(i.id) || !waited(i.id) || options.dry_run) return {};
-    if (tried[i.id] < 3) return plan_for(i);
+    if (busy(i.id) || !waited(i.id) || options.dry_run) return {};
+    if (i.plans.empty()) return i.state == IncidentState::kOpen && i.diagnosis.key.starts_with("watch/") ? plan_for(i) : Status{};
+    if (i.state == IncidentState::kReported && i.plans.back().reason.starts_with("declined: ")) return again_within_limits(i);
+    if (i.state != IncidentState::kActing) return {};
+    int done = tried[i.id];
+    bool hanging = std::any_of(i.plans.back().proves.begin(), i.plans.back().proves.end(), [&](const std::string& entity) {
+      auto at = jobs.find(entity.substr(entity.find('/') + 1));
+      return at != jobs.end() && !mover(entity, nullptr) && (!at->second.view.running || at->second.stuck(clock.now()));
+    });
+    bool watched = !i.diagnosis.causes.empty() && i.diagnosis.causes[0].fault == "no_progress";
+    if (watched && done >= 2 && hanging) return plan_for(i, Means::kGiveUp);
+    if (done < 3) return plan_for(i);
+    if (hanging && done == 3) {
+      say("note", &i, "three plans did not cure it: its jobs are restarted on other cards");
+      return plan_for(i, Means::kLastResort);
+    }
+    if (hanging && done == 4) return plan_for(i, Means::kGiveUp);
     i.state = IncidentState::kReported;
-    say("report", &i, "three plans did not cure it: decide by hand");
+    say("report", &i, std::to_string(done) + " plans did not cure it: decide by hand");
     return note(i);
+  }
+  // A limit is looked at again when something came back or time has passed.
+  Status again_within_limits(Incident& i) {
+    Instant now = clock.now();
+    if (auto at = limited_at.find(i.id); at != limited_at.end() && now - at->second < minutes(1)) return {};
+    limited_at[i.id] = now;
+    heal::Context context;
+    context.snapshot = snapshot.get(), context.jobs = planning_views(nullptr), context.bad = bad_parts(&i);
+    context.incident = i.id, context.plan_id = "P0000", context.now = now;
+    if (ActionPlan plan = heal::make_plan(i.diagnosis, context); plan.empty() || !forbidden(plan).empty() || tried[i.id] >= 6) return {};
+    return plan_for(i);
+  }
+  std::map<std::string, Instant> limited_at;
+
+  // ---- jobs: who makes no step although it should --------------------------------------------------------------------------
+  void hear_steps() {
+    for (auto& [name, j] : jobs) {
+      if (j.steps.v == UINT32_MAX) j.steps = series.find(telemetry::metric::kStepSeconds, "job/" + name);
+      if (j.steps.v != UINT32_MAX) by_steps[j.steps.v] = &j;
+    }
+    for (const telemetry::Sample& s : batch.samples)
+      if (auto at = by_steps.find(s.series.v); at != by_steps.end()) {
+        JobState& j = *at->second;
+        if (s.at <= j.last_step) continue;
+        j.last_step = s.at, j.recent.push_back(s.value);
+        if (j.recent.size() > 15) j.recent.pop_front();
+      }
+  }
+  std::unordered_map<std::uint32_t, JobState*> by_steps;
+
+  Status watch_jobs() {
+    Instant now = clock.now();
+    for (auto& [name, j] : jobs) {
+      if (!j.submitted || !j.started || options.dry_run) continue;
+      std::string entity = "job/" + name;
+      bool held = mover(entity, nullptr) || std::any_of(runs.begin(), runs.end(), [&](const Run& r) {
+                    return under_way(r) && std::find(r.plan.proves.begin(), r.plan.proves.end(), entity) != r.plan.proves.end();
+                  });
+      if (held) {
+        j.touched = now;
+        continue;
+      }
+      if (!j.view.running) {
+        WEFT_TRY(wait_for_room(name, j));
+        continue;
+      }
+      if (Incident* i = find_incident(j.incident); i && (i->state == IncidentState::kActing || i->state == IncidentState::kOpen)) continue;
+      Duration limit = silent_limit(j.usual());
+      bool dead = j.view.aborted && now - std::max(j.aborted_at, j.touched) > seconds(45);
+      if (!dead && now - j.alive() <= limit) continue;
+      Incident fresh;
+      fresh.id = fmt::format("I{:04}", next_incident++);
+      fresh.severity = telemetry::Severity::kError;
+      fresh.first_sample = j.alive(), fresh.detected = fresh.located = now;
+      diagnose::Cause cause;
+      cause.fault = "no_progress", cause.entity = entity, cause.layer = diagnose::Layer::kJob, cause.confidence = 1,
+      cause.since = j.alive();
+      cause.impact.push_back({name, {}, "", diagnose::Tail::kStop, 0});
+      fresh.diagnosis.at = now, fresh.diagnosis.key = "watch/" + fresh.id, fresh.diagnosis.since = j.alive();
+      fresh.diagnosis.severity = fresh.severity, fresh.diagnosis.settled = true, fresh.diagnosis.unknown = 0;
+      fresh.diagnosis.causes.push_back(std::move(cause));
+      j.incident = fresh.id;
+      incidents.push_back(std::move(fresh));
+      Incident& i = incidents.back();
+      say("detect", &i,
+          dead ? entity + ": it ended by itself and nothing has started it again"
+               : fmt::format("{}: no step for {}, usually one every {}", entity, human(now - j.alive()), human(j.usual())));
+      WEFT_TRY(note(i));
+      wanted.push_back(i.id);
+    }
+    return {};
+  }
+  Incident* find_incident(const std::string& id) {
+    for (Incident& i : incidents)
+      if (i.id == id) return &i;
+    return nullptr;
+  }
+  // A stopped job starts again as soon as the machine has changed and it fits.
+  Status wait_for_room(const std::string& name, JobState& j) {
+    Instant now = clock.now();
+    if (j.why.empty() || j.tried_at == snapshot->version() || now - j.waiting_since < minutes(1)) return {};
+    if (j.restarts >= j.view.job.policy.max_restarts) return {};
+    j.waiting_since = now, j.tried_at = snapshot->version();
+    Incident* i = find_incident(j.incident);
+    if (!i || busy(i->id)) return {};
+    heal::Context context;
+    context.snapshot = snapshot.get(), context.jobs = planning_views(nullptr), context.bad = bad_parts(nullptr);
+    context.incident = i->id, context.plan_id = fmt::format("P{:04}", next_plan), context.now = now, context.last_resort = true;
+    diagnose::Diagnosis d = i->diagnosis;
+    d.causes.resize(1);
+    d.causes[0].impact = {{name, {}, "", diagnose::Tail::kStop, 0}};
+    ActionPlan plan = heal::make_plan(d, context);
+    bool starts_it =
+        std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) { return a.kind == heal::action::kJobStart; });
+    if (!starts_it || !forbidden(plan).empty()) return {};
+    ++next_plan;
+    plan.reason = "cards are free again";
+    WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));
+    say("note", i, "job/" + name + " fits again");
+    i->plans.push_back(plan), i->state = IncidentState::kActing;
+    WEFT_TRY(note(*i));
+    Run run;
+    run.plan = std::move(plan);
+    runs.push_back(std::move(run));
+    return {};
   }
 
   void tell_jobs() {
@@ -640,17 +940,22 @@ struct Loop::Impl {
       }
     for (const auto& e : batch.events)
       if (e.kind == "step_aborted" && e.entity.starts_with("job/")) {
-        if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end() && e.at >= at->second.since) at->second.view.aborted = true;
+        if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end() && e.at >= at->second.since)
+          at->second.view.aborted = true, at->second.aborted_at = e.at;
       } else if (e.kind == "checkpoint_saved" && e.entity.starts_with("job/"))
         if (auto at = jobs.find(e.entity.substr(4)); at != jobs.end())
           if (auto step = std::strtoll(e.code.c_str(), nullptr, 10); step > at->second.view.last_checkpoint_step)
             at->second.view.last_checkpoint_step = step;
+    hear_steps();
     diagnoser.ingest(batch);
     tell_jobs();
     for (const diagnose::Diagnosis& d : diagnoser.evaluate(now)) WEFT_TRY(see(d));
+    WEFT_TRY(watch_jobs());
+    for (const std::string& id : std::exchange(wanted, {}))
+      if (Incident* i = find_incident(id); i && !busy(id)) WEFT_TRY(plan_for(*i));
     for (Incident& i : incidents) WEFT_TRY(retry(i));
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      if (runs[r].stage == Run::Stage::kActions || runs[r].stage == Run::Stage::kRetest) WEFT_TRY(advance(runs[r]));
+      if (under_way(runs[r])) WEFT_TRY(advance(runs[r]));
       if (runs[r].stage == Run::Stage::kDone || runs[r].stage == Run::Stage::kFailed) WEFT_TRY(release(runs[r]));
     }
     tell_jobs();
@@ -676,7 +981,7 @@ struct Loop::Impl {
     for (const heal::JobView& v : views()) occupied.placements.push_back(v.placement);
     place::Answer answer = place::place(*snapshot, occupied, request);
     if (const auto* refused = std::get_if<place::Refusal>(&answer)) {
-      jobs.erase(job.name);
+      state.submitted = false, state.why = refused->text;
       say("place", nullptr, "job/" + job.name + " refused: " + refused->text);
       return journal("refused", job.name, "job/" + job.name, refused->text, Json::object(), Json{{"constraint", refused->constraint}});
     }
@@ -706,7 +1011,8 @@ struct Loop::Impl {
 
   // ---- after a crash --------------------------------------------------------------------------------------------------------------------
   Status recover() {
-    std::int64_t after = 0;
+    std::int64_t after = 0, since_run = 0;
+    const fabric::Snapshot built = *snapshot;
     std::map<std::string, std::size_t> run_of;  // plan id → run
     auto find_run = [&](const std::string& action_id) -> Run* {
       auto at = run_of.find(action_id.substr(0, action_id.find('.')));
@@ -719,7 +1025,15 @@ struct Loop::Impl {
       for (const store::JournalEntry& e : entries) {
         after = e.sequence;
         try {
-          if (e.kind == "publish") {
+          if (e.kind == "run") {
+            // A new machine: what was before is history, only its numbers are not given again.
+            since_run = e.sequence;
+            for (const Incident& i : incidents)
+              next_incident = std::max(next_incident, static_cast<int>(std::strtol(i.id.c_str() + 1, nullptr, 10)) + 1);
+            runs.clear(), run_of.clear(), jobs.clear(), incidents.clear(), tried.clear(), starts.clear(), failures.clear(),
+                isolations.clear(), pending_effects.clear();
+            set(built);
+          } else if (e.kind == "publish") {
             WEFT_ASSIGN(auto delta, fabric::delta_from_json(*e.after, *snapshot));
             WEFT_ASSIGN(fabric::Snapshot next, fabric::apply(*snapshot, delta));
             set(std::move(next));
@@ -772,11 +1086,13 @@ struct Loop::Impl {
       }
     }
     next_plan = std::max(next_plan, last_plan + 1);
-    if (after > 0) {
+    for (auto& [name, j] : jobs) j.restored = j.touched = clock.now();
+    if (after > since_run) {
       std::size_t open = 0;
-      for (const Run& r : runs) open += r.stage == Run::Stage::kActions || r.stage == Run::Stage::kRetest;
+      for (const Run& r : runs) open += under_way(r);
       say("note", nullptr,
-          fmt::format("restarted: {} journal entries, snapshot version {}, {} plans unfinished", after, snapshot->version(), open));
+          fmt::format("restarted: {} journal entries, snapshot version {}, {} plans unfinished", after - since_run, snapshot->version(),
+                      open));
     }
     return {};
   }
@@ -841,7 +1157,13 @@ struct Loop::Impl {
     const Action& action = r.plan.actions[index - 1];
     if (state == "done") {
       if (action.kind == heal::action::kLinkIsolate || action.kind == heal::action::kCordon) ++isolations[action.target];
-      if (action.kind == heal::action::kJobStop) jobs[action.target.substr(4)].view.running = false;
+      if (action.kind == heal::action::kJobStop) {
+        JobState& job = jobs[action.target.substr(4)];
+        job.view.running = false;
+        if (std::none_of(r.plan.actions.begin(), r.plan.actions.end(),
+                         [&](const Action& b) { return b.kind == heal::action::kJobStart && b.target == action.target; }))
+          job.why = action.why, job.incident = r.plan.incident;
+      }
       pending_effects.push_back({r.plan.id, index - 1});
     }
     r.intended = false;
@@ -940,6 +1262,39 @@ std::shared_ptr<const fabric::Snapshot> Loop::snapshot() const {
   return impl_->snapshot;
 }
 std::vector<Incident> Loop::incidents() const { return impl_->incidents; }
+Status begin_run(store::Store& store, const fabric::Snapshot& snapshot, const std::string& site, std::uint64_t seed, Instant at) {
+  std::string hash = fmt::format("{:016x}", snapshot.content_hash());
+  std::int64_t after = 0;
+  std::string last_site, last_hash;
+  for (;;) {
+    WEFT_ASSIGN(auto entries, store.read(after, 1000));
+    if (entries.empty()) break;
+    for (const store::JournalEntry& e : entries) {
+      after = e.sequence;
+      if (e.kind == "run" && e.after->is_object())
+        last_site = e.after->value("site", std::string()), last_hash = e.after->value("content", std::string());
+    }
+  }
+  if (after > 0 && last_hash != hash)
+    return fail(ErrorKind::kConflict, last_hash.empty() ? "the journal does not say of which site it is: name another file"
+                                      : last_site == site
+                                          ? "the journal is of an earlier form of site '" + site + "': name another file"
+                                          : "the journal is of site '" + last_site + "', this is '" + site + "': name another file");
+  store::JournalEntry e;
+  e.at = at, e.kind = "run", e.subject = site, e.who = "weft", e.why = fmt::format("twin with seed {}", seed);
+  e.before = Json::object(), e.after = Json{{"site", site}, {"content", hash}, {"seed", seed}};
+  auto done = store.append(e);
+  if (!done) return std::unexpected(done.error().in("journal"));
+  return {};
+}
+
+Duration silent_limit(Duration usual_step) { return std::max(minutes(3), seconds(20 * to_seconds(usual_step))); }
+std::vector<JobHealth> Loop::job_health() const {
+  std::vector<JobHealth> out;
+  for (const auto& [name, j] : impl_->jobs)
+    out.push_back({name, !j.view.placement.cards.empty(), j.view.running && j.started, j.last_step, j.usual(), j.why});
+  return out;
+}
 std::vector<heal::JobView> Loop::jobs() const { return impl_->views(); }
 void Loop::on_line(std::function<void(const Line&)> listener) { impl_->listener = std::move(listener); }
 

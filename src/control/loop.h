@@ -47,6 +47,22 @@ struct Incident {
   std::vector<Line> lines;
 };
 
+// Marks in the journal that a new machine begins at `at` (a twin is always new): what is before it is history, recover() starts
+// behind it, and times are told from it. conflict: the journal belongs to another site.
+Status begin_run(store::Store& store, const fabric::Snapshot& snapshot, const std::string& site, std::uint64_t seed, Instant at);
+
+// How a job fares as the loop sees it: by the steps it tells, not by what was asked of it.
+struct JobHealth {
+  std::string name;
+  bool placed = false;   // it was given cards
+  bool running = false;  // wanted to run
+  Instant last_step;     // Instant() when it told none yet
+  Duration usual_step = seconds(0);
+  std::string why;  // refused or stopped: the reason
+};
+// A job without a step for this long hangs: 20 of its usual steps, at least three minutes.
+Duration silent_limit(Duration usual_step);
+
 class Loop {
  public:
   Loop(fabric::Snapshot snapshot, Clock& clock, std::vector<telemetry::Source*> sources, std::vector<Actuator*> actuators,
@@ -66,6 +82,7 @@ class Loop {
   std::shared_ptr<const fabric::Snapshot> snapshot() const;  // thread-safe
   std::vector<Incident> incidents() const;
   std::vector<heal::JobView> jobs() const;
+  std::vector<JobHealth> job_health() const;
   void on_line(std::function<void(const Line&)> listener);
 
  private:

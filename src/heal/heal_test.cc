@@ -135,6 +135,73 @@ TEST(HealPolicies, WhatAnotherSystemIsolatedIsLeftAlone) {
   EXPECT_NE(p.reason.find("alice"), std::string::npos);
 }
 
+// lab-32 has one scale-up switch above its nodes: without it alpha's data-parallel groups have only the scale-out network left, and a
+// communicator does not change its network by itself. Recovery is proved by steps, and the way back by a link, not by a matrix product.
+TEST(HealPolicies, TheOnlyScaleUpSwitchGoneRestartsTheJobsAcrossIt) {
+  Given g("lab-32");
+  g.run("alpha", 8, 2), g.run("beta", 8, 1);
+  ActionPlan p = g.plan("scale_up_switch_failed", "sn1/core1");
+  EXPECT_EQ(cards_of(p, "alpha").size(), 16u);
+  EXPECT_TRUE(cards_of(p, "beta").empty()) << "beta lies inside one node";
+  EXPECT_EQ(p.proves, std::vector<std::string>{"job/alpha"});
+  EXPECT_EQ(p.retest.kind, action::kProbeCollective);
+  EXPECT_EQ(p.release_test.kind, action::kProbeLink);
+  ASSERT_FALSE(p.actions.empty());
+  EXPECT_EQ(p.actions[0].effect.links.size(), 32u) << "its links leave with the switch";
+}
+
+diagnose::Diagnosis about(const std::string& fault, const std::string& entity, const std::string& job) {
+  diagnose::Diagnosis d;
+  diagnose::Cause c;
+  c.fault = fault, c.entity = entity, c.impact.push_back({job, {"tp0"}, "", diagnose::Tail::kNone, 0.01});
+  d.causes = {c};
+  return d;
+}
+
+TEST(HealPolicies, GoingOnDegradedNeedsALivingJob) {
+  Given g("lab-32");
+  g.run("alpha", 8, 2);
+  g.context.jobs[0].job.policy.on_fault = workload::Policy::OnFault::kContinueDegraded;
+  ActionPlan slow = make_plan(about("card_slow_silent", "sn1/node1/card0", "alpha"), g.context);
+  EXPECT_FALSE(has(slow, action::kCordon));
+  EXPECT_EQ(slow.proves, std::vector<std::string>{"job/alpha"}) << "it has to make steps to be left alone";
+  for (const char* fault : {"node_crash", "card_off_bus", "hbm_uncorrectable", "rank_hung"}) {
+    std::string part = std::string(fault) == "node_crash" ? "sn1/node1" : "sn1/node1/card0";
+    EXPECT_EQ(cards_of(make_plan(about(fault, part, "alpha"), g.context), "alpha").size(), 16u) << fault;
+  }
+  g.context.jobs[0].stuck = true;
+  EXPECT_EQ(cards_of(make_plan(about("card_slow_silent", "sn1/node1/card0", "alpha"), g.context), "alpha").size(), 16u);
+}
+
+// Two nodes down at once: nothing is placed on the other one; without room the job is stopped and the report says so.
+TEST(HealPolicies, PartsOfOtherIncidentsAreNotPlacedOn) {
+  Given g("lab-32");
+  g.run("alpha", 8, 2);
+  g.context.bad = {*g.site.find_device("sn1/node2")};
+  ActionPlan p = g.plan("node_crash", "sn1/node1");
+  for (const std::string& c : cards_of(p, "alpha")) EXPECT_FALSE(c.starts_with("sn1/node1/") || c.starts_with("sn1/node2/")) << c;
+  g.run("beta", 8, 1);
+  ActionPlan full = g.plan("node_crash", "sn1/node1");
+  EXPECT_TRUE(cards_of(full, "alpha").empty());
+  EXPECT_TRUE(has(full, action::kJobStop));
+  EXPECT_NE(full.report.find("alpha is stopped"), std::string::npos) << full.report;
+}
+
+TEST(HealPolicies, AJobWithoutStepsRestartsElsewhereAndIsStoppedInTheEnd) {
+  Given g("lab-32");
+  g.run("alpha", 8, 2);
+  g.context.jobs[0].stuck = true;
+  ActionPlan first = make_plan(about("no_progress", "job/alpha", "alpha"), g.context);
+  EXPECT_EQ(cards_of(first, "alpha").size(), 16u);
+  g.context.plans_tried = 1;
+  for (const std::string& c : cards_of(make_plan(about("no_progress", "job/alpha", "alpha"), g.context), "alpha"))
+    EXPECT_FALSE(c.starts_with("sn1/node1/") || c.starts_with("sn1/node2/")) << c;
+  g.context.give_up = true;
+  ActionPlan last = make_plan(about("no_progress", "job/alpha", "alpha"), g.context);
+  EXPECT_TRUE(has(last, action::kJobStop) && !has(last, action::kJobStart));
+  EXPECT_NE(last.report.find("job/alpha is stopped"), std::string::npos);
+}
+
 TEST(HealPlans, DamagedJsonIsAnError) {
   Given g("lab-32");
   Json j = to_json(g.plan("card_off_bus", "sn1/node1/card0"), g.site);

@@ -1,5 +1,7 @@
 #include "heal/parts.h"
 
+#include <algorithm>
+
 #include "place/place.h"
 
 namespace weft::heal {
@@ -25,6 +27,14 @@ Action cordon(const fabric::Snapshot& s, fabric::DeviceId device, const std::str
   fabric::DeviceHealth h = s.health(device);
   h.cordoned = true, h.owner = owner, h.reason = why;
   a.effect = {{}, {{device, h}}, why};
+  // A switch out of service takes its links along: traffic must not wait for them.
+  if (s.device(device).kind == fabric::DeviceKind::kSwitch)
+    for (fabric::PortId q : s.ports_of(device))
+      if (fabric::LinkId l = s.port(q).link; l.ok() && s.health(l).in_service) {
+        fabric::LinkHealth link = s.health(l);
+        link.in_service = false;
+        a.effect.links.push_back({l, link});
+      }
   return a;
 }
 
@@ -55,16 +65,60 @@ std::vector<const JobView*> jobs_on(const Context& context, fabric::DeviceId par
   return out;
 }
 
+std::vector<const JobView*> jobs_of(const Context& context, const diagnose::Cause& cause, const std::vector<const JobView*>& known) {
+  std::vector<const JobView*> out;
+  for (const JobView& j : context.jobs) {
+    bool hit = std::any_of(cause.impact.begin(), cause.impact.end(),
+                           [&](const auto& i) { return i.job == j.job.name || i.job == "job/" + j.job.name; });
+    if ((hit || cause.entity == "job/" + j.job.name) && std::find(known.begin(), known.end(), &j) == known.end()) out.push_back(&j);
+  }
+  return out;
+}
+
+bool takes_rank(std::string_view fault) {
+  constexpr std::string_view kFaults[] = {"card_off_bus", "hbm_uncorrectable", "node_crash", "rank_hung"};
+  return std::find(std::begin(kFaults), std::end(kFaults), fault) != std::end(kFaults);
+}
+
+bool makes_no_step(const JobView& job) { return job.aborted || job.stuck || !job.running; }
+
+void stop_job(const JobView& job, const std::string& why, ActionPlan& plan) {
+  Action stop;
+  stop.kind = action::kJobStop, stop.target = "job/" + job.job.name, stop.why = why, stop.timeout = minutes(3);
+  stop.parameters = Json{{"checkpoint", false}, {"reason", why}};
+  plan.actions.push_back(stop);
+}
+
+Retest collective(const fabric::Snapshot& s, const JobView& job, const ActionPlan& plan, double at_least) {
+  Json cards = Json::array();
+  for (fabric::DeviceId c : job.placement.cards) cards.push_back(s.name(c));
+  for (const Action& a : plan.actions)
+    if (a.kind == action::kJobStart && a.target == "job/" + job.job.name) cards = a.parameters->at("cards");
+  Retest r = probe(action::kProbeCollective, "job/" + job.job.name, "bus_bandwidth_ratio", at_least);
+  r.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+  if (cards.size() < 2) r = {};
+  return r;
+}
+
 bool move_job(const Context& context, const JobView& job, const std::vector<fabric::DeviceId>& avoid, ActionPlan& plan, std::string& why) {
-  const fabric::Snapshot& s = *context.snapshot;
+  // The machine as it will be once the plan's isolations are done.
+  fabric::Delta isolated;
+  for (const Action& a : plan.actions) {
+    isolated.links.insert(isolated.links.end(), a.effect.links.begin(), a.effect.links.end());
+    isolated.devices.insert(isolated.devices.end(), a.effect.devices.begin(), a.effect.devices.end());
+  }
+  auto then = fabric::apply(*context.snapshot, isolated);
+  const fabric::Snapshot& s = then ? *then : *context.snapshot;
   place::Request request;
   request.job = job.job;
   request.avoid = avoid;
+  request.avoid.insert(request.avoid.end(), context.bad.begin(), context.bad.end());
   request.keep = job.placement.cards;
   request.job.policy.spare_nodes = 0;  // spares are for exactly this
   place::Occupancy occupied;
   for (const JobView& other : context.jobs) {
     if (other.job.name == job.job.name) continue;
+    if (!other.running) continue;  // stopped: its cards are free
     occupied.placements.push_back(other.placement);
     // Moved by this same plan: it will be on its new cards.
     for (const Action& a : plan.actions)

@@ -1,5 +1,6 @@
 #include "heal/types.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace weft::heal {
@@ -58,6 +59,7 @@ Json to_json(const ActionPlan& p, const fabric::Snapshot& names) {
           {"cause", {{"fault", p.cause.fault}, {"entity", p.cause.entity}, {"confidence", p.cause.confidence}}},
           {"actions", actions},
           {"retest", to_json(p.retest)},
+          {"proves", p.proves},
           {"release_when", p.release_when},
           {"release_test", to_json(p.release_test)},
           {"owner", p.owner},
@@ -78,6 +80,7 @@ Result<ActionPlan> plan_from_json(const Json& j, const fabric::Snapshot& names) 
       if (!action) return std::unexpected(action.error());
       p.actions.push_back(*action);
     }
+    if (j.contains("proves")) p.proves = j.at("proves").get<std::vector<std::string>>();
     p.retest = retest_from(j.at("retest")), p.release_when = j.at("release_when").get<std::string>(),
     p.release_test = retest_from(j.at("release_test"));
     p.owner = j.at("owner").get<std::string>(), p.expiry = Duration(j.at("expiry_ns").get<std::int64_t>()),
@@ -105,7 +108,8 @@ ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& contex
   const diagnose::Cause& cause = diagnosis.causes.front();
   const PolicyEntry* chosen = nullptr;
   // An undecided diagnosis isolates nothing: the operator gets both candidates and the test that settles it.
-  if (diagnosis.undecided) chosen = policies().find("report");
+  if (context.last_resort || context.give_up) chosen = policies().find("restart");
+  else if (diagnosis.undecided) chosen = policies().find("report");
   if (!chosen)
     for (const PolicyEntry& p : policies().entries())
       if (p.applies(cause, context) && (!chosen || p.order < chosen->order)) chosen = &p;
@@ -118,7 +122,7 @@ ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& contex
   ActionPlan plan = chosen->plan(cause, context);
   plan.id = context.plan_id, plan.incident = context.incident, plan.snapshot_version = context.snapshot->version(),
   plan.policy = chosen->name, plan.cause = cause;
-  if (diagnosis.undecided) {
+  if (diagnosis.undecided && !context.last_resort && !context.give_up) {
     plan.actions.clear();
     plan.reason = "undecided between the first causes";
     std::string who;
@@ -126,6 +130,17 @@ ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& contex
       who += (i ? " or " : "") + diagnosis.causes[i].fault + " of " + diagnosis.causes[i].entity;
     plan.report = "Undecided: " + who + ". Settle by: " + (cause.settling_test.empty() ? "no test known" : cause.settling_test) + ".";
   }
+  // A plan that acts has not cured anything before the jobs it is about make steps again.
+  bool acts = std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) { return a.kind != action::kWorkOrder; });
+  auto prove = [&](const std::string& job) {
+    if (std::find(plan.proves.begin(), plan.proves.end(), job) == plan.proves.end()) plan.proves.push_back(job);
+  };
+  if (acts || !plan.retest.kind.empty())
+    for (const JobView& j : context.jobs)
+      for (const auto& i : cause.impact)
+        if (i.job == j.job.name || i.job == "job/" + j.job.name) prove("job/" + j.job.name);
+  for (const Action& a : plan.actions)
+    if (a.kind == action::kJobStart) prove(a.target);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) plan.actions[i].id = plan.id + "." + std::to_string(i + 1);
   return plan;
 }

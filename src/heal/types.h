@@ -75,8 +75,9 @@ struct ActionPlan {
   std::string incident;  // "I0007"
   diagnose::Cause cause;
   std::vector<Action> actions;
-  Retest retest;             // after the actions, to declare the service recovered
-  std::string release_when;  // how the isolated part comes back: "retest", "work_order", "never"
+  Retest retest;                    // after the actions, to declare the service recovered
+  std::vector<std::string> proves;  // "job/NAME": must make a step after the actions, or the plan has failed
+  std::string release_when;         // how the isolated part comes back: "retest", "work_order", "never"
   Retest release_test;
   std::string owner = "weft";
   Duration expiry = hours(4);
@@ -90,6 +91,7 @@ struct JobView {  // what a policy may know of a running job
   workload::Placement placement;
   bool running = true;   // as far as the loop wants it to run
   bool aborted = false;  // it died by itself; nothing is left to save but its last checkpoint
+  bool stuck = false;    // makes no step although it should
   std::int64_t last_checkpoint_step = 0;
 };
 
@@ -99,7 +101,10 @@ struct Context {
   std::string incident;
   std::string plan_id;
   Instant now;
-  int plans_tried = 0;  // earlier plans for the same incident
+  int plans_tried = 0;                // earlier plans for the same incident
+  std::vector<fabric::DeviceId> bad;  // parts that other open incidents name: nothing is placed on them
+  bool last_resort = false;           // plans for this cause failed: checkpoint restart on other cards
+  bool give_up = false;               // that failed too: stop the jobs and say so
 };
 
 // One file per policy under heal/policies/. A policy says whether it applies to a cause and makes the plan.

@@ -49,13 +49,32 @@ Duration expected_limit(const Expectation* e, const diagnose::FaultClass* c, con
   return c && c->remedy == "link" && !moved ? seconds(30) : minutes(10);
 }
 
+// Jobs that a plan of the incident had to bring back.
+bool proved(const control::Incident& incident, const std::string& job) {
+  return std::any_of(incident.plans.begin(), incident.plans.end(), [&](const heal::ActionPlan& p) {
+    return std::find(p.proves.begin(), p.proves.end(), "job/" + job) != p.proves.end();
+  });
+}
+
+// Why the loop could not go on by itself: a safety limit, or no cards left for the work. "" when neither.
+std::string stopped_by(const control::Incident& incident, const std::vector<JobEnd>& jobs) {
+  if (incident.plans.empty()) return {};
+  const heal::ActionPlan& last = incident.plans.back();
+  if (last.reason.starts_with("declined: ")) return "limit reached: " + last.reason.substr(10) + "; " + last.report;
+  for (const JobEnd& j : jobs)
+    if (!j.health.running && !j.health.why.empty() && proved(incident, j.health.name) &&
+        incident.state == control::IncidentState::kReported)
+      return "no cards left: job/" + j.health.name + " is stopped: " + j.health.why;
+  return {};
+}
+
 bool isolates(const std::string& kind) { return kind == heal::action::kCordon || kind == heal::action::kLinkIsolate; }
 
 }  // namespace
 
 std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot,
                        const std::vector<control::Incident>& incidents, const std::vector<twin::Truth>& truths,
-                       const std::vector<twin::Effect>& effects) {
+                       const std::vector<twin::Effect>& effects, const std::vector<JobEnd>& jobs, Instant now) {
   std::vector<Row> rows;
   std::vector<const Expectation*> expectation(truths.size(), nullptr);
   std::set<const Expectation*> used;
@@ -142,7 +161,16 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
         }
       }
     }
-    if (found && outcome == "recovered") {
+    // A limit that stops the healing is a safety outcome: neither healed nor wrong, and a person has to act.
+    if (found && outcome == "recovered" && row.verdict == "pass" && row.recover_s < 0) {
+      if (std::string limit = stopped_by(*found, jobs); !limit.empty()) row.verdict = "undecided", row.why = limit;
+    }
+    if (found && outcome == "recovered" && found->recovered.ns())
+      for (const JobEnd& j : jobs)
+        if (proved(*found, j.health.name) && j.health.running && j.stepped < found->recovered &&
+            now - found->recovered > control::silent_limit(j.health.usual_step))
+          failed("job/" + j.health.name + " makes no step after the recovery");
+    if (found && outcome == "recovered" && row.verdict != "undecided") {
       if (row.recover_s < 0) failed("not recovered");
       else if (row.recover_s > to_seconds(expected_limit(expectation[t], c, *found)))
         failed(
@@ -178,6 +206,25 @@ std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabri
       row.found = causes.empty() ? "unknown" : causes[0].fault + " " + causes[0].entity;
       row.why = fmt::format("an incident although nothing was wrong: {} {}", loud->id, row.found);
     }
+    rows.push_back(std::move(row));
+  }
+
+  // Every job makes steps, or somebody has said why not.
+  for (const JobEnd& j : jobs) {
+    Row row;
+    row.name = scenario.name + "/job/" + j.health.name;
+    row.seed = seed;
+    row.truth = "-";
+    const std::string job = "job/" + j.health.name;
+    Instant last = std::max(j.stepped, j.health.last_step);
+    if (!j.health.placed)
+      row.verdict = "fail", row.why = job + " never ran: " + (j.health.why.empty() ? "it was not placed" : j.health.why);
+    else if (!j.health.running && !j.health.why.empty())
+      row.verdict = "undecided", row.why = job + " is stopped and reported: " + j.health.why;
+    else if (now - std::max(last, twin::WorldOptions{}.start) > control::silent_limit(j.health.usual_step))
+      row.verdict = "fail", row.why = last.ns() ? fmt::format("{} makes no step for {:.0f} s ({})", job, to_seconds(now - last), j.phase)
+                                                : job + " never made a step";
+    else continue;
     rows.push_back(std::move(row));
   }
   return rows;

@@ -4,6 +4,18 @@
 
 namespace weft::scenario {
 
+std::vector<JobEnd> job_ends(const control::Loop& loop, const twin::World& world) {
+  std::vector<JobEnd> out;
+  for (control::JobHealth& h : loop.job_health()) {
+    JobEnd end;
+    for (const twin::JobTruth& t : world.job_truths())
+      if (t.name == h.name) end.phase = t.phase, end.stepped = t.stepped;
+    end.health = std::move(h);
+    out.push_back(std::move(end));
+  }
+  return out;
+}
+
 Result<Outcome> run(const Scenario& scenario, const RunOptions& options) {
   auto snapshot = fabric::load_site(scenario.site);
   if (!snapshot) return std::unexpected(snapshot.error().in(scenario.file));
@@ -21,6 +33,7 @@ Result<Outcome> run(const Scenario& scenario, const RunOptions& options) {
   const store::BackendEntry* backend = store::backends().find(options.store.empty() ? "memory" : "sqlite");
   if (!backend) return fail(ErrorKind::kInternal, "no store backend");
   WEFT_ASSIGN(auto store, backend->open(options.store));
+  WEFT_TRY(control::begin_run(*store, *snapshot, scenario.site, options.seed, world.now()));
   control::LoopOptions loop_options;
   loop_options.tick = scenario.sample_every;
   loop_options.diagnose_every = scenario.sample_every;
@@ -37,7 +50,8 @@ Result<Outcome> run(const Scenario& scenario, const RunOptions& options) {
   outcome.incidents = loop.incidents();
   outcome.series = world.series_count();
   outcome.virtual_time = world.now() - start;
-  outcome.rows = judge(scenario, options.seed, *snapshot, outcome.incidents, world.truths(), world.effects());
+  outcome.rows =
+      judge(scenario, options.seed, *snapshot, outcome.incidents, world.truths(), world.effects(), job_ends(loop, world), world.now());
   return outcome;
 }
 

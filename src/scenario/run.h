@@ -36,12 +36,21 @@ struct Outcome {
   Duration virtual_time = seconds(0);
 };
 
+// How a job fared: the loop's view (placed, running, why) and the twin's (its last step).
+struct JobEnd {
+  control::JobHealth health;
+  std::string phase;  // of the twin
+  Instant stepped;    // end of its last step; Instant() when it never made one
+};
+std::vector<JobEnd> job_ends(const control::Loop& loop, const twin::World& world);
+
 Result<Outcome> run(const Scenario& scenario, const RunOptions& options);
 
-// Pure: what the incidents say against the truth. `jobs` and `effects` prove that no innocent part was isolated.
+// Pure: what the incidents say against the truth. `effects` prove that no innocent part was isolated, `jobs` that what recovered makes
+// steps; a job that should run and makes none is a row of its own. `now`: the end of the run.
 std::vector<Row> judge(const Scenario& scenario, std::uint64_t seed, const fabric::Snapshot& snapshot,
                        const std::vector<control::Incident>& incidents, const std::vector<twin::Truth>& truths,
-                       const std::vector<twin::Effect>& effects);
+                       const std::vector<twin::Effect>& effects, const std::vector<JobEnd>& jobs, Instant now);
 
 Json to_json(const Row& row);
 

@@ -192,7 +192,11 @@ Status World::Impl::perform(const heal::Action& a) {
     if (owner.empty()) owner = "weft";
     if (auto at = cordons.find(device); at != cordons.end() && at->second.owner != owner)
       return fail(ErrorKind::kDenied, fmt::format("already cordoned by {}", at->second.owner), a.target);
-    cordons[device] = {owner, reason};
+    if (cordons.contains(device)) return {};
+    Hold& hold = cordons[device] = {owner, reason, {}};
+    if (state.built.device(device).kind == DeviceKind::kSwitch)
+      for (fabric::PortId q : state.built.ports_of(device))
+        if (LinkId l = state.built.port(q).link; l.ok() && state.in_service[l.v]) state.in_service[l.v] = false, hold.links.push_back(l);
     return {};
   }
   if (a.kind == action::kUncordon) {
@@ -202,6 +206,7 @@ Status World::Impl::perform(const heal::Action& a) {
     if (at == cordons.end()) return {};
     if (at->second.owner != owner)
       return fail(ErrorKind::kDenied, fmt::format("cordoned by {}, not by {}", at->second.owner, owner), a.target);
+    for (LinkId l : at->second.links) state.in_service[l.v] = true;
     cordons.erase(at);
     return {};
   }

@@ -395,6 +395,7 @@ void Jobs::report(JobRun& job, Instant at, double extra, telemetry::Batch& out) 
 
 void Jobs::finish_step(JobRun& job, Instant at, telemetry::Batch& out) {
   ++job.step;
+  job.stepped = at;
   if (job.warm_up > 0) --job.warm_up;
   for (double& l : job.launched) l += 2.0 * job.job.model.layers;
   double extra = job.save_seconds;
@@ -522,6 +523,7 @@ void Jobs::tick(double dt, const fabric::Snapshot& real, std::uint64_t network_k
     if (job.job.kind == workload::JobKind::kInference) {  // many short steps: told once a tick, as an engine's metrics endpoint does
       draw(job);
       job.step += std::max<std::int64_t>(1, static_cast<std::int64_t>(dt / job.step_seconds)), job.warm_up = 0;
+      job.stepped = state_.now;
       report(job, state_.now, 0, out);
       continue;
     }

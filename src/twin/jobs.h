@@ -42,6 +42,7 @@ struct JobRun {
   std::shared_ptr<const StepProfile> profile;
   workload::Dag dag, prefill;  // inference: dag is one decoding step
   std::int64_t step = 0, saved_step = 0;
+  Instant stepped;  // when its last step ended
   double since_save = 0, since_start = 0;
   int warm_up = 0;
   // The step under way, as drawn.

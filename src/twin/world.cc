@@ -91,6 +91,11 @@ Result<control::ActionStatus> World::query(const std::string& id) {
   auto at = impl_->runs.find(id);
   return at == impl_->runs.end() ? control::ActionStatus{} : at->second.status;
 }
+std::vector<JobTruth> World::job_truths() const {
+  std::vector<JobTruth> out;
+  for (const JobRun& j : impl_->jobs.all()) out.push_back({j.job.name, std::string(phase_name(j.phase)), j.step, j.stepped});
+  return out;
+}
 std::vector<Truth> World::truths() const {
   std::vector<Truth> out;
   for (const Active& a : impl_->faults) {

@@ -49,6 +49,14 @@ struct Truth {
   std::vector<std::string> groups;  // "job/NAME:ep3" that the fault touches
 };
 
+// A job as the world lives it, for the judge.
+struct JobTruth {
+  std::string name;
+  std::string phase;  // "running", "stalled", "dead", "stopped" …
+  std::int64_t step = 0;
+  Instant stepped;  // end of its last step; Instant() when it never made one
+};
+
 // One effect as the world lived it: for the crash test.
 struct Effect {
   Instant at;
@@ -78,6 +86,7 @@ class World : public Clock, public telemetry::Source, public control::Actuator {
 
   // For the judge and tests only.
   std::vector<Truth> truths() const;
+  std::vector<JobTruth> job_truths() const;
   std::vector<Effect> effects() const;
   const fabric::Snapshot& real() const;  // true state of the machine
   std::size_t series_count() const;

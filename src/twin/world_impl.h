@@ -72,6 +72,7 @@ struct World::Impl {
   std::function<void(const Effect&)> listener;
   struct Hold {
     std::string owner, reason;
+    std::vector<fabric::LinkId> links;  // of a switch: out of service with it
   };
   std::map<fabric::DeviceId, Hold> cordons;
   std::map<int, Instant> rebooting;             // node → up again

@@ -81,6 +81,17 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto head = journal.read(0, 1);
   if (!head) return report_error(head.error(), io);
   Instant first = head->empty() ? Instant() : head->front().at;
+  // Times are told as the terminal told them: from the beginning of the run that an entry belongs to.
+  std::vector<std::pair<std::int64_t, Instant>> beginnings;
+  if (auto all = journal.audit("", "", Instant(INT64_MIN), Instant(INT64_MAX), SIZE_MAX))
+    for (auto e = all->rbegin(); e != all->rend(); ++e)
+      if (e->kind == "run") beginnings.emplace_back(e->sequence, e->at);
+  auto since_beginning = [&](const store::JournalEntry& e) {
+    Instant begin = first;
+    for (const auto& [sequence, at] : beginnings)
+      if (sequence <= e.sequence) begin = at;
+    return clock_text(e.at - begin);
+  };
   auto from = parse_time(*options, "from", first, Instant(INT64_MIN)), to = parse_time(*options, "to", first, Instant(INT64_MAX));
   if (!from) return report_error(from.error(), io);
   if (!to) return report_error(to.error(), io);
@@ -114,7 +125,7 @@ int run(const std::vector<std::string>& words, Io& io) {
     Table table;
     table.columns = {{"#", Align::kRight}, {"time"}, {"kind"}, {"subject"}, {"part"}, {"who"}, {"why"}};
     for (const auto& e : list)
-      table.rows.push_back({std::to_string(e.sequence), clock_text(e.at - first), e.kind, e.subject, e.entity, e.who, e.why});
+      table.rows.push_back({std::to_string(e.sequence), since_beginning(e), e.kind, e.subject, e.entity, e.who, e.why});
     Section& section = report.sections.emplace_back();
     if (!list.empty()) section.facts = {{"time 00:00:00", iso8601(first)}};
     section.tables.push_back(std::move(table));

@@ -19,6 +19,14 @@ const std::vector<OptionSpec> kOptions = {
     {"--json", "", "the plan as JSON"},
 };
 
+// The kind of part that a name stands for, in the words of the fault classes.
+std::string kind_of(const fabric::Snapshot& s, const std::string& entity) {
+  if (entity.starts_with("job/")) return "job";
+  if (s.find_link(entity)) return "link";
+  auto device = s.find_device(entity);
+  return device ? std::string(fabric::kind_name(s.device(*device).kind)) : std::string();
+}
+
 int plan(const Options& options, Io& io) {
   std::string site = options.positional.size() > 1 ? options.positional[1] : options.get("site");
   if (site.empty() || !options.has("fault") || !options.has("entity"))
@@ -39,6 +47,17 @@ int plan(const Options& options, Io& io) {
   std::string entity = options.get("entity");
   if (k->entity_kind != "job" && !snapshot->find_device(entity) && !snapshot->find_link(entity))
     return report_error(snapshot->find_device(entity).error(), io);
+  if (std::string kind = kind_of(*snapshot, entity); kind != k->entity_kind) {
+    std::string others;
+    for (const auto& f : diagnose::fault_classes())
+      if (f.entity_kind == kind) others += (others.empty() ? "" : ", ") + std::string(f.id);
+    return report_error(
+        Error{ErrorKind::kInvalid,
+              fmt::format("{} applies to a {}, and '{}' is {}{}", k->id, k->entity_kind, entity, kind.empty() ? "no part" : "a " + kind,
+                          others.empty() ? "" : fmt::format("; classes of a {}: {}", kind, others)),
+              ""},
+        io);
+  }
   diagnose::Diagnosis d;
   diagnose::Cause cause;
   cause.fault = std::string(k->id), cause.entity = entity, cause.layer = k->layer, cause.confidence = 0.9;

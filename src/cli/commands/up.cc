@@ -159,6 +159,9 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto store = backend->open(options.get("store"));
   if (!store) return report_error(store.error(), io);
 
+  if (Status s = control::begin_run(**store, *snapshot, site, static_cast<std::uint64_t>(*seed), world.now()); !s)
+    return report_error(s.error().in(options.get("store")), io);
+
   SystemClock real;
   PacedClock clock(world, real, speed);
   TapSource source(world, [&](const telemetry::Batch& b) { feed.add(b); });
@@ -226,7 +229,8 @@ int run(const std::vector<std::string>& words, Io& io) {
   if (Status s = loop.run(end); !s) return report_error(s.error(), io);
 
   // Summary and verdict, judged against the twin's truth after the run.
-  auto rows = scenario::judge(*tour, static_cast<std::uint64_t>(*seed), *snapshot, loop.incidents(), world.truths(), world.effects());
+  auto rows = scenario::judge(*tour, static_cast<std::uint64_t>(*seed), *snapshot, loop.incidents(), world.truths(), world.effects(),
+                              scenario::job_ends(loop, world), world.now());
   int failed = inspection.gate(allow_unknown) ? 0 : 1;
   Json list = Json::array();
   Table table;
@@ -245,7 +249,15 @@ int run(const std::vector<std::string>& words, Io& io) {
     table.rows.push_back(
         {r.truth, r.found, cell(r.detect_s), cell(r.locate_s), cell(r.recover_s), r.verdict + (r.why.empty() ? "" : ": " + r.why)});
   }
-  std::string verdict = failed ? "fail" : "pass";
+  // Ended by hand while something was being healed: the answer is not known yet, and that is no pass.
+  std::vector<std::string> open;
+  for (const auto& i : loop.incidents())
+    if (i.severity > telemetry::Severity::kInfo && (i.state == control::IncidentState::kOpen || i.state == control::IncidentState::kActing))
+      open.push_back(i.id);
+  bool unfinished = interrupted && !open.empty();
+  std::string verdict = failed ? "fail" : unfinished ? "unfinished" : "pass";
+  if (unfinished)
+    say({world.now(), "note", "", fmt::format("ended while {} {} open", fmt::join(open, ", "), open.size() == 1 ? "was" : "were"), -1});
   if (options.has("json"))
     io.out << dump_json({{"summary", list},
                          {"verdict", verdict},
@@ -261,7 +273,7 @@ int run(const std::vector<std::string>& words, Io& io) {
     io.out << "\n" << to_text(report);
   }
   if (server) publish(), feed.finish(verdict);
-  return failed ? 1 : 0;
+  return failed || unfinished ? 1 : 0;
 }
 
 WEFT_REGISTER(commands(), {"up", "bring up a site in the digital twin and keep it well", run});

@@ -44,7 +44,7 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       for (const auto& i : cause.impact)
         if ("job/" + j.job.name == i.job || j.job.name == i.job) {
           hit = &j;
-          if ((j.aborted || i.tail == diagnose::Tail::kStop) && !move_job(x, j, {}, p, missing))
+          if ((makes_no_step(j) || i.tail == diagnose::Tail::kStop) && !move_job(x, j, {}, p, missing))
             p.report = "No place for " + j.job.name + ": " + missing;
         }
     p.actions.push_back(work_order(cause.entity, "switch " + cause.entity + ": " + cause.fault));
@@ -57,13 +57,7 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     // No job's traffic crosses it, storage does: reading again is the recovery.
     if (!hit && storage.ok() && carries_storage) p.retest = probe(action::kProbeStorage, s.name(storage), "read_ratio", 0.25);
     if (hit) {
-      Json cards = Json::array();
-      for (fabric::DeviceId c : hit->placement.cards) cards.push_back(s.name(c));
-      for (const Action& a : p.actions)
-        if (a.kind == action::kJobStart) cards = a.parameters->at("cards");
-      // Service again, at the bandwidth that is left.
-      p.retest = probe(action::kProbeCollective, "job/" + hit->job.name, "bus_bandwidth_ratio", 0.25);
-      p.retest.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+      p.retest = collective(s, *hit, p, 0.25);  // service again, at the bandwidth that is left
     }
     return p;
   }
@@ -95,6 +89,10 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       in.effect = {{{spare[0], {fabric::LinkState::kUp, 1, 0, true}}}, {}, in.why};
       p.actions.push_back(in);
     }
+    // What the fault has already ended does not come back with the link.
+    std::string missing;
+    for (const JobView* j : jobs_of(x, cause))
+      if (j->aborted && !move_job(x, *j, {}, p, missing)) p.report = "No place for " + j->job.name + ": " + missing;
     p.retest = spare.empty() ? Retest{} : probe(action::kProbeLink, s.name(spare[0]), "bandwidth_ratio", 0.9);
     if (p.retest.kind.empty() && !x.jobs.empty()) {
       // Without a spare: the job that suffers measures a collective over its own cards.
@@ -102,10 +100,7 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
       for (const JobView& j : x.jobs)
         for (const auto& i : cause.impact)
           if ("job/" + j.job.name == i.job || j.job.name == i.job) job = &j;
-      Json cards = Json::array();
-      for (fabric::DeviceId c : job->placement.cards) cards.push_back(s.name(c));
-      p.retest = probe(action::kProbeCollective, "job/" + job->job.name, "bus_bandwidth_ratio", 0.7);
-      p.retest.parameters = Json{{"cards", cards}, {"kind", "all-reduce"}, {"bytes", 256 << 20}};
+      p.retest = collective(s, *job, p, 0.7);
     }
     p.reason = spare.empty() ? "traffic takes the other links" : "a spare link takes over";
   } else {
