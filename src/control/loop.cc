@@ -483,12 +483,20 @@ struct Loop::Impl {
       for (const Action& a : run.plan.actions) {
         if (a.kind != heal::action::kWorkOrder) continue;
         any = true;
+        bool known = false;
         for (int attempt = a.attempts; attempt >= 1; --attempt) {
           auto status = query(attempt_id(a.id, attempt));
           if (!status) return {};  // asked again later
           if (status->state == ActionState::kUnknown) continue;
-          open = open || status->state == ActionState::kRunning;
+          open = open || status->state == ActionState::kRunning, known = true;
           break;
+        }
+        if (!known) {  // the plan failed before people were called
+          Action order = a;
+          WEFT_TRY(journal("intent", order.id, order.target, order.why, Json::object(), heal::to_json(order, *snapshot)));
+          (void)start(order);
+          if (i) say("note", i, "work order " + order.id + ": " + order.why);
+          open = true;
         }
       }
       if (!any || open) return {};
@@ -666,7 +674,8 @@ struct Loop::Impl {
       plan.proves.clear();
       plan.release_when = "never";
       plan.reason = "declined: " + no;
-      plan.report = (plan.report.empty() ? "" : plan.report + " ") + "Limit reached, not acted on: " + no + ". " + by_hand(plan);
+      plan.report = (plan.report.empty() ? "" : plan.report + (plan.report.ends_with(".") ? " " : ". ")) +
+                    "Limit reached, not acted on: " + no + ". " + by_hand(plan);
     }
     if (options.dry_run && !plan.empty()) plan.reason += " (dry run: nothing is started)";
     WEFT_TRY(journal("plan", plan.id, plan.cause.entity, plan.reason, Json::object(), heal::to_json(plan, *snapshot)));

@@ -27,15 +27,20 @@ Action cordon(const fabric::Snapshot& s, fabric::DeviceId device, const std::str
   fabric::DeviceHealth h = s.health(device);
   h.cordoned = true, h.owner = owner, h.reason = why;
   a.effect = {{}, {{device, h}}, why};
-  // A switch out of service takes its links along: traffic must not wait for them.
-  if (s.device(device).kind == fabric::DeviceKind::kSwitch)
-    for (fabric::PortId q : s.ports_of(device))
-      if (fabric::LinkId l = s.port(q).link; l.ok() && s.health(l).in_service) {
-        fabric::LinkHealth link = s.health(l);
-        link.in_service = false;
-        a.effect.links.push_back({l, link});
-      }
   return a;
+}
+
+fabric::Snapshot without_switches(const fabric::Snapshot& s) {
+  std::vector<std::pair<fabric::LinkId, fabric::LinkHealth>> out;
+  for (const auto& [device, h] : s.device_overlay())
+    if (h.cordoned && s.device(device).kind == fabric::DeviceKind::kSwitch)
+      for (fabric::PortId q : s.ports_of(device))
+        if (fabric::LinkId l = s.port(q).link; l.ok() && s.health(l).in_service) {
+          fabric::LinkHealth link = s.health(l);
+          link.in_service = false;
+          out.emplace_back(l, link);
+        }
+  return out.empty() ? s : s.with_health(out, {});
 }
 
 Action work_order(const std::string& target, const std::string& text) {
@@ -108,7 +113,7 @@ bool move_job(const Context& context, const JobView& job, const std::vector<fabr
     isolated.devices.insert(isolated.devices.end(), a.effect.devices.begin(), a.effect.devices.end());
   }
   auto then = fabric::apply(*context.snapshot, isolated);
-  const fabric::Snapshot& s = then ? *then : *context.snapshot;
+  const fabric::Snapshot s = without_switches(then ? *then : *context.snapshot);
   place::Request request;
   request.job = job.job;
   request.avoid = avoid;

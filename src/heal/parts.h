@@ -12,6 +12,10 @@ Action cordon(const fabric::Snapshot& s, fabric::DeviceId device, const std::str
 Action work_order(const std::string& target, const std::string& text);  // 4 h deadline
 Retest probe(std::string_view kind, const std::string& target, const std::string& measure, double at_least);
 
+// A cordoned switch takes its links along: the machine as traffic then finds it. The published snapshot keeps the links' own health, since
+// diagnosis tells a dead switch from dead links by it.
+fabric::Snapshot without_switches(const fabric::Snapshot& s);
+
 // Cards of running jobs on or inside `part`.
 std::vector<const JobView*> jobs_on(const Context& context, fabric::DeviceId part);
 // Jobs the cause touches by its impact, and not among `known`.

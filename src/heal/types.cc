@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "heal/parts.h"
+
 namespace weft::heal {
 namespace {
 
@@ -96,9 +98,12 @@ Registry<PolicyEntry>& policies() {
   return registry;
 }
 
-ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& context) {
+ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& given) {
+  Context context = given;
+  const fabric::Snapshot machine = without_switches(*given.snapshot);
+  context.snapshot = &machine;
   ActionPlan none;
-  none.id = context.plan_id, none.incident = context.incident, none.snapshot_version = context.snapshot->version();
+  none.id = context.plan_id, none.incident = context.incident, none.snapshot_version = given.snapshot->version();
   if (diagnosis.causes.empty()) {
     none.policy = "report";
     none.reason = "no cause is known";
@@ -120,7 +125,7 @@ ActionPlan make_plan(const diagnose::Diagnosis& diagnosis, const Context& contex
     return none;
   }
   ActionPlan plan = chosen->plan(cause, context);
-  plan.id = context.plan_id, plan.incident = context.incident, plan.snapshot_version = context.snapshot->version(),
+  plan.id = context.plan_id, plan.incident = context.incident, plan.snapshot_version = given.snapshot->version(),
   plan.policy = chosen->name, plan.cause = cause;
   if (diagnosis.undecided && !context.last_resort && !context.give_up) {
     plan.actions.clear();

@@ -60,10 +60,12 @@ bool proved(const control::Incident& incident, const std::string& job) {
 std::string stopped_by(const control::Incident& incident, const std::vector<JobEnd>& jobs) {
   if (incident.plans.empty()) return {};
   const heal::ActionPlan& last = incident.plans.back();
-  if (last.reason.starts_with("declined: ")) return "limit reached: " + last.reason.substr(10) + "; " + last.report;
+  if (last.reason.starts_with("declined: ")) {
+    std::size_t hand = last.report.find("Operator: ");
+    return "limit reached: " + last.reason.substr(10) + (hand == std::string::npos ? "" : "; " + last.report.substr(hand));
+  }
   for (const JobEnd& j : jobs)
-    if (!j.health.running && !j.health.why.empty() && proved(incident, j.health.name) &&
-        incident.state == control::IncidentState::kReported)
+    if (!j.health.running && !j.health.why.empty() && proved(incident, j.health.name))
       return "no cards left: job/" + j.health.name + " is stopped: " + j.health.why;
   return {};
 }

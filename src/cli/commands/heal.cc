@@ -22,9 +22,8 @@ const std::vector<OptionSpec> kOptions = {
 // The kind of part that a name stands for, in the words of the fault classes.
 std::string kind_of(const fabric::Snapshot& s, const std::string& entity) {
   if (entity.starts_with("job/")) return "job";
-  if (s.find_link(entity)) return "link";
-  auto device = s.find_device(entity);
-  return device ? std::string(fabric::kind_name(s.device(*device).kind)) : std::string();
+  if (auto device = s.find_device(entity)) return std::string(fabric::kind_name(s.device(*device).kind));
+  return s.find_link(entity) ? "link" : "";
 }
 
 int plan(const Options& options, Io& io) {

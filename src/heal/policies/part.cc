@@ -17,9 +17,10 @@ bool applies(const diagnose::Cause& c, const Context&) {
 
 // Jobs whose groups lose a way, or fall to another network, when the part is out of service.
 std::vector<const JobView*> jobs_across(const Context& x, fabric::DeviceId part) {
-  std::vector<std::pair<fabric::LinkId, fabric::LinkHealth>> out;
-  for (const auto& c : cordon(*x.snapshot, part, "", "").effect.links) out.emplace_back(c.link, c.to);
-  fabric::Routes routes(x.snapshot->with_health(out, {})), before(*x.snapshot);
+  fabric::DeviceHealth out = x.snapshot->health(part);
+  out.cordoned = true;
+  std::vector<std::pair<fabric::DeviceId, fabric::DeviceHealth>> change{{part, out}};
+  fabric::Routes routes(without_switches(x.snapshot->with_health({}, change))), before(*x.snapshot);
   std::vector<const JobView*> hit;
   for (const JobView& j : x.jobs) {
     bool crosses = false;
