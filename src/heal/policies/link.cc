@@ -15,6 +15,29 @@ bool applies(const diagnose::Cause& c, const Context&) {
   return k && k->remedy == "link";
 }
 
+// Does a node with work keep a way to storage? Without one its jobs cannot read and stand still.
+bool keeps_storage(const Context& x, fabric::LinkId link, const std::vector<fabric::LinkId>& in) {
+  const fabric::Snapshot& s = *x.snapshot;
+  for (fabric::PortId q : {s.link(link).a, s.link(link).b}) {
+    if (!(s.port(q).networks & fabric::bit(fabric::Network::kStorage))) continue;
+    fabric::DeviceId node = s.container(s.port(q).device, DeviceKind::kNode);
+    if (!node.ok() || jobs_on(x, node).empty()) continue;
+    bool other = false;
+    auto look = [&](fabric::DeviceId device) {
+      for (fabric::PortId p : s.ports_of(device)) {
+        fabric::LinkId l = s.port(p).link;
+        if (!l.ok() || l == link || !(s.port(p).networks & fabric::bit(fabric::Network::kStorage))) continue;
+        other = other || (s.health(l).in_service && s.health(l).state != fabric::LinkState::kDown) ||
+                std::find(in.begin(), in.end(), l) != in.end();
+      }
+    };
+    look(node);
+    for (fabric::DeviceId child : s.children(node)) look(child);
+    if (!other) return false;
+  }
+  return true;
+}
+
 // Do all jobs' neighbours still reach each other with this link out of service?
 bool survives(const Context& x, fabric::LinkId link, const std::vector<fabric::LinkId>& in) {
   std::vector<std::pair<fabric::LinkId, fabric::LinkHealth>> change{{link, {fabric::LinkState::kUp, 1, 0, false}}};
@@ -80,7 +103,7 @@ ActionPlan plan(const diagnose::Cause& cause, const Context& x) {
     }
   }
   std::string why = cause.fault + " of " + cause.entity;
-  if (survives(x, link, spare)) {
+  if (survives(x, link, spare) && keeps_storage(x, link, spare)) {
     p.actions.push_back(isolate_link(s, link, why));
     if (!spare.empty()) {
       Action in;
