@@ -1,28 +1,13 @@
 // weft collective as a person meets it: table, JSON, exit codes and remedies.
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "base/json.h"
-#include "cli/command.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-Ran weft(std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find("collective")->run(words, io);
-  return {code, out.str(), err.str()};
-}
+Ran run_collective(const std::vector<std::string>& words) { return weft("collective", words); }
 
 TEST(CollectiveCommand, Lab32MeetsItsRequirement) {
-  Ran r = weft({"lab-32", "--kind", "all-reduce", "--size", "256M", "--json"});
+  Ran r = run_collective({"lab-32", "--kind", "all-reduce", "--size", "256M", "--json"});
   ASSERT_EQ(r.code, 0) << r.err;
   auto json = parse_json(r.out, "out");
   ASSERT_TRUE(json.has_value());
@@ -42,7 +27,7 @@ TEST(CollectiveCommand, Lab32MeetsItsRequirement) {
 }
 
 TEST(CollectiveCommand, NamedCardsAndOneAlgorithm) {
-  Ran r = weft({"--site", "pod-144", "--cards", "sn1/node1/card0, sn2/node1/gpu0", "--algorithm", "ring"});
+  Ran r = run_collective({"--site", "pod-144", "--cards", "sn1/node1/card0, sn2/node1/gpu0", "--algorithm", "ring"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_NE(r.out.find("2 of 1 to 1 cards"), std::string::npos) << r.out;
   EXPECT_NE(r.out.find("ring"), std::string::npos);
@@ -50,16 +35,16 @@ TEST(CollectiveCommand, NamedCardsAndOneAlgorithm) {
 }
 
 TEST(CollectiveCommand, MistakesAreNamed) {
-  EXPECT_EQ(weft({"lab-32", "--kind", "scan"}).code, 2);
-  EXPECT_NE(weft({"lab-32", "--kind", "scan"}).err.find("known: all-reduce, all-gather"), std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--algorithm", "tree"}).err.find("known: bruck, direct, double_binary_tree"), std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--algorithm", "hierarchical"}).err.find("does not do all-reduce over 32 cards in 1 domain here"),
+  EXPECT_EQ(run_collective({"lab-32", "--kind", "scan"}).code, 2);
+  EXPECT_NE(run_collective({"lab-32", "--kind", "scan"}).err.find("known: all-reduce, all-gather"), std::string::npos);
+  EXPECT_NE(run_collective({"lab-32", "--algorithm", "tree"}).err.find("known: bruck, direct, double_binary_tree"), std::string::npos);
+  EXPECT_NE(run_collective({"lab-32", "--algorithm", "hierarchical"}).err.find("does not do all-reduce over 32 cards in 1 domain here"),
             std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--cards", "33"}).err.find("32 usable cards"), std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--cards", "1"}).err.find("at least two"), std::string::npos);
-  EXPECT_NE(weft({"lab-32", "--size", "big"}).err.find("--size"), std::string::npos);
-  EXPECT_EQ(weft({}).code, 2);
-  EXPECT_EQ(weft({"no-such-site"}).code, 2);
+  EXPECT_NE(run_collective({"lab-32", "--cards", "33"}).err.find("32 usable cards"), std::string::npos);
+  EXPECT_NE(run_collective({"lab-32", "--cards", "1"}).err.find("at least two"), std::string::npos);
+  EXPECT_NE(run_collective({"lab-32", "--size", "big"}).err.find("--size"), std::string::npos);
+  EXPECT_EQ(run_collective({}).code, 2);
+  EXPECT_EQ(run_collective({"no-such-site"}).code, 2);
 }
 
 }  // namespace

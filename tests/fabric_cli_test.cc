@@ -1,40 +1,23 @@
 // weft fabric import and export as a person meets them: streams, exit codes, nothing written on error.
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
 
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/fabric_verbs.h"
 #include "fabric/site.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-Ran weft(std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find("fabric")->run(words, io);
-  return {code, out.str(), err.str()};
-}
-std::string file(const std::string& name, std::string_view text) {
-  std::string path = testing::TempDir() + "weft_fabric_cli_" + name;
-  EXPECT_TRUE(write_file(path, text).has_value());
-  return path;
-}
+Ran run_fabric(const std::vector<std::string>& words) { return weft("fabric", words); }
 
 constexpr std::string_view kMatrix =
     "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV12\tPIX\t0-31\t0\nGPU1\tNV12\t X \tSYS\t32-63\t1\nNIC0\tPIX\tSYS\t X "
     "\t\t\n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
 
 TEST(FabricImportCommand, SiteOnOutputRemarksOnError) {
-  Ran r = weft({"import", file("topo-m.txt", kMatrix), "--nodes", "2", "--scale-out", "rail:400G"});
+  Ran r = run_fabric({"import", file("topo-m.txt", kMatrix), "--nodes", "2", "--scale-out", "rail:400G"});
   ASSERT_EQ(r.code, 0) << r.err;
   auto spec = fabric::parse_site(r.out, "out.yaml");
   ASSERT_TRUE(spec.has_value()) << spec.error().text();
@@ -58,7 +41,7 @@ TEST(FabricImportCommand, AVirtualMachineFileWithAForm) {
     }
     xml += "</cpu>\n";
   }
-  Ran r = weft(
+  Ran r = run_fabric(
       {"import", file("vm-topo.xml", xml + "</system>\n"), "--scale-up-form", "hgx-h100", "--nodes", "16", "--scale-out", "rail:400G"});
   ASSERT_EQ(r.code, 0) << r.err;
   auto site = fabric::build(fabric::parse_site(r.out, "out.yaml").value());
@@ -96,7 +79,7 @@ TEST(FabricImportCommand, ErrorsWriteNothing) {
            {{"import", file("topo-m.txt", kMatrix), "--nodes", "0", "--out", target}, "nodes"},
            {{"import", file("topo-m.txt", kMatrix), "--node", "2", "--out", target}, "--nodes"},
            {{"import", file("topo-m.txt", kMatrix), "--slurm-conf", "x", "--out", target}, "goes with a topology.conf"}}) {
-    Ran r = weft(words);
+    Ran r = run_fabric(words);
     EXPECT_EQ(r.code, 2) << message << r.err;
     EXPECT_EQ(r.out, "") << message;
     EXPECT_NE(r.err.find(message), std::string::npos) << r.err;
@@ -105,8 +88,8 @@ TEST(FabricImportCommand, ErrorsWriteNothing) {
 }
 
 TEST(FabricImportCommand, SlurmConfIsCompared) {
-  Ran r = weft({"import", file("topology.conf", "SwitchName=s0 Nodes=n[1-2],x1\n"), "--slurm-conf",
-                file("slurm.conf", "NodeName=n[1-4] Gres=gpu:8\n")});
+  Ran r = run_fabric({"import", file("topology.conf", "SwitchName=s0 Nodes=n[1-2],x1\n"), "--slurm-conf",
+                      file("slurm.conf", "NodeName=n[1-4] Gres=gpu:8\n")});
   ASSERT_EQ(r.code, 0) << r.err;
   for (const char* part :
        {"1 node(s) of the topology are not in slurm.conf: x1", "2 of 4 nodes of slurm.conf are not placed", "sets no TopologyPlugin"})
@@ -114,15 +97,15 @@ TEST(FabricImportCommand, SlurmConfIsCompared) {
 }
 
 TEST(FabricExportCommand, FormatsAndMistakes) {
-  Ran r = weft({"export", "lab-32", "--format", "slurm-topology"});
+  Ran r = run_fabric({"export", "lab-32", "--format", "slurm-topology"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_NE(r.out.find("SwitchName=leaf1 Nodes=sn1-node[1-4]"), std::string::npos) << r.out;
-  EXPECT_EQ(weft({"export", "lab-32"}).code, 2);
-  Ran near = weft({"export", "lab-32", "--format", "nccl_xml"});
+  EXPECT_EQ(run_fabric({"export", "lab-32"}).code, 2);
+  Ran near = run_fabric({"export", "lab-32", "--format", "nccl_xml"});
   EXPECT_EQ(near.code, 2);
   EXPECT_NE(near.err.find("did you mean 'nccl-xml'?"), std::string::npos);
-  EXPECT_EQ(weft({"export", "lab-32", "--format", "nccl-xml", "--node", "sn1/node9"}).code, 2);
-  EXPECT_EQ(weft({"exprot", "lab-32"}).code, 2);
+  EXPECT_EQ(run_fabric({"export", "lab-32", "--format", "nccl-xml", "--node", "sn1/node9"}).code, 2);
+  EXPECT_EQ(run_fabric({"exprot", "lab-32"}).code, 2);
 }
 
 }  // namespace

@@ -1,31 +1,11 @@
 // weft heal plan, up, audit and scenario run where they must say no: wrong part, no room, another site's journal, a hanging job.
-#include <gtest/gtest.h>
-
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "base/json.h"
-#include "cli/command.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-Ran weft(const std::string& command, std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find(command)->run(words, io);
-  return {code, out.str(), err.str()};
-}
-std::string file(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + name;
-  std::ofstream(path) << text;
-  return path;
-}
 const char* kJobs = R"(site: lab-32
 for: 6m
 jobs:

@@ -1,23 +1,17 @@
 // weft inspect as a gate: the reference sites, healthy, open it; nothing there is unknown.
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "cli/command.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
 TEST(InspectCommand, HealthyReferenceSitesOpenTheGate) {
   for (const char* site : {"lab-32", "pod-144"}) {
-    std::ostringstream out, err;
-    Io io{out, err};
-    EXPECT_EQ(commands().find("inspect")->run({site, "--json"}, io), 0) << site;
-    nlohmann::json seen = nlohmann::json::parse(out.str());
+    Ran r = weft("inspect", {site, "--json"});
+    EXPECT_EQ(r.code, 0) << site << r.err;
+    Json seen = r.json();
     EXPECT_GT(seen["pass"].get<int>(), 600) << site;
     EXPECT_EQ(seen["fail"], 0) << site;
-    for (const nlohmann::json& cell : seen["cells"]) EXPECT_EQ(cell["verdict"], "pass") << cell.dump();
+    for (const Json& cell : seen["cells"]) EXPECT_EQ(cell["verdict"], "pass") << cell.dump();
   }
 }
 

@@ -1,35 +1,18 @@
 // weft inspect and weft diagnose on what exporters say: kept pages, and addresses that are scraped while they change.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "base/httplib.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "fabric/site.h"
+#include "tests/weft_command.h"
 #include "twin/world.h"
 
 namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Answer {
-  int code;
-  std::string out, err;
-  nlohmann::json parsed;
-  const nlohmann::json& json() const { return parsed; }
-};
-Answer weft(const std::string& command, const std::vector<std::string>& words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find(command)->run(words, io);
-  return {code, out.str(), err.str(), out.str().starts_with("{") ? nlohmann::json::parse(out.str()) : nlohmann::json()};
-}
 
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("weft-live-" + std::to_string(::getpid()));
@@ -84,14 +67,14 @@ TEST(InspectLive, KeptPagesOpenAndCloseTheGate) {
   for (std::size_t i = 0; i < well.pages.size(); ++i)
     folder.write("scrapes/lab-" + std::to_string(1767225600 + i) + ".prom", well.pages[i]);
   std::string facts = folder.write("facts.jsonl", well.facts), scrapes = (folder.path / "scrapes").string();
-  Answer open = weft("inspect", {"lab-32", "--metrics", scrapes, "--events", facts, "--json"});
+  Ran open = weft("inspect", {"lab-32", "--metrics", scrapes, "--events", facts, "--json"});
   EXPECT_EQ(open.json()["fail"], 0) << open.out;
   EXPECT_EQ(open.json()["unknown"], 0) << open.out;
   EXPECT_EQ(open.code, 0) << open.err;
   EXPECT_EQ(open.json()["pass"], weft("inspect", {"lab-32", "--json"}).json()["pass"]) << "the twin's exporters say what the twin says";
 
   // Without facts the software rows are unknown, and the gate stays closed unless that is allowed.
-  Answer half = weft("inspect", {"lab-32", "--metrics", scrapes, "--json"});
+  Ran half = weft("inspect", {"lab-32", "--metrics", scrapes, "--json"});
   EXPECT_EQ(half.code, 1);
   EXPECT_EQ(half.json()["fail"], 0);
   EXPECT_GT(half.json()["unknown"].get<int>(), 0);
@@ -99,7 +82,7 @@ TEST(InspectLive, KeptPagesOpenAndCloseTheGate) {
   EXPECT_EQ(weft("inspect", {"lab-32", "--metrics", scrapes, "--allow-unknown"}).code, 0);
 
   // One page is no pair: counters decide nothing.
-  Answer one = weft("inspect", {"lab-32", "--metrics", scrapes + "/lab-1767225600.prom", "--check", "nic_link_downed", "--json"});
+  Ran one = weft("inspect", {"lab-32", "--metrics", scrapes + "/lab-1767225600.prom", "--check", "nic_link_downed", "--json"});
   EXPECT_EQ(one.code, 1);
   EXPECT_EQ(one.json()["pass"], 0);
   EXPECT_EQ(one.json()["unknown"], 8) << "four nodes with two NICs";
@@ -113,11 +96,12 @@ TEST(InspectLive, OneCardTooHotClosesTheGate) {
       page += "DCGM_FI_DEV_GPU_TEMP{Hostname=\"h" + std::to_string(n) + "\",gpu=\"" + std::to_string(c) + "\"} " +
               (n == 2 && c == 5 ? "91" : "55") + "\n";
   std::string map = folder.write("map.yaml", "h1: sn1/node1\nh2: sn1/node2\nh3: sn1/node3\nh4: sn1/node4\n");
-  Answer a = weft("inspect", {"lab-32", "--metrics", folder.write("t.prom", page), "--map", map, "--check", "card_temperature", "--json"});
+  Ran a = weft("inspect", {"lab-32", "--metrics", folder.write("t.prom", page), "--map", map, "--check", "card_temperature", "--json"});
   EXPECT_EQ(a.code, 1);
   EXPECT_EQ(a.json()["pass"], 31);
   EXPECT_EQ(a.json()["fail"], 1);
-  for (const auto& cell : a.json()["cells"]) EXPECT_EQ(cell["verdict"] == "fail", cell["entity"] == "sn1/node2/card5");
+  Json cells = a.json()["cells"];
+  for (const auto& cell : cells) EXPECT_EQ(cell["verdict"] == "fail", cell["entity"] == "sn1/node2/card5");
   // Nobody knows h1 … h4 without the map: everything unknown, and said.
   a = weft("inspect", {"lab-32", "--metrics", (folder.path / "t.prom").string(), "--check", "card_temperature", "--json"});
   EXPECT_EQ(a.json()["unknown"], 32);
@@ -142,10 +126,10 @@ TEST(InspectLive, SeveralFilesOfSeveralHosts) {
                                        "\nnode_uname_info{nodename=\"" + host + "\",release=\"5.15." + (host[1] == '1' ? "0" : "1") +
                                        "\"} 1\n"));
     }
-  Answer a = weft("inspect", words);
+  Ran a = weft("inspect", words);
   std::map<std::string, std::string> verdict;
-  for (const auto& cell : a.json()["cells"])
-    verdict[cell["check"].get<std::string>() + " " + cell["entity"].get<std::string>()] = cell["verdict"];
+  Json cells = a.json()["cells"];
+  for (const auto& cell : cells) verdict[cell["check"].get<std::string>() + " " + cell["entity"].get<std::string>()] = cell["verdict"];
   EXPECT_EQ(verdict["nic_link_downed sn1/node1/nic0"], "pass") << a.out;
   EXPECT_EQ(verdict["nic_link_downed sn1/node2/nic0"], "fail");
   EXPECT_EQ(verdict["nic_link_downed sn1/node1/nic1"], "unknown");
@@ -155,7 +139,7 @@ TEST(InspectLive, SeveralFilesOfSeveralHosts) {
 }
 
 TEST(InspectLive, TwinAndSiteAreNotMixed) {
-  Answer a = weft("inspect", {"lab-32", "--metrics", "x.prom", "--fault", "link_down"});
+  Ran a = weft("inspect", {"lab-32", "--metrics", "x.prom", "--fault", "link_down"});
   EXPECT_EQ(a.code, 2);
   EXPECT_NE(a.err.find("--fault is of the twin"), std::string::npos) << a.err;
   EXPECT_EQ(weft("inspect", {"lab-32", "--metrics", "/nonexistent.prom"}).code, 2);
@@ -185,7 +169,7 @@ TEST(InspectLive, AddressesAreScrapedAgainAndAgain) {
   Exporter exporter(well.pages);
   Folder folder;
   std::string facts = folder.write("facts.jsonl", well.facts);
-  Answer a = weft("inspect", {"lab-32", "--metrics", exporter.url(), "--events", facts, "--every", "0.1s", "--for", "1.5s", "--json"});
+  Ran a = weft("inspect", {"lab-32", "--metrics", exporter.url(), "--events", facts, "--every", "0.1s", "--for", "1.5s", "--json"});
   EXPECT_GE(exporter.asked, 10u);
   EXPECT_EQ(a.json()["fail"], 0) << a.out;
   EXPECT_EQ(a.code, 0) << a.err;
@@ -197,14 +181,14 @@ TEST(DiagnoseLive, AFaultThatAppearsWhileScraping) {
   std::vector<std::string> pages = well.pages;
   for (std::size_t i = 5; i < ill.pages.size(); ++i) pages.push_back(ill.pages[i]);
   Exporter exporter(pages);
-  Answer a = weft("diagnose", {"lab-32", "--metrics", exporter.url(), "--every", "0.2s", "--for", "3.6s", "--json"});
+  Ran a = weft("diagnose", {"lab-32", "--metrics", exporter.url(), "--every", "0.2s", "--for", "3.6s", "--json"});
   EXPECT_EQ(a.code, 1) << a.err << a.out;
   ASSERT_FALSE(a.json()["incidents"].empty());
   EXPECT_EQ(a.json()["incidents"][0]["causes"][0]["entity"], "cable/C0010") << a.out;
 }
 
 TEST(DiagnoseLive, NobodyAnswers) {
-  Answer a = weft("diagnose", {"lab-32", "--metrics", "http://127.0.0.1:9/metrics", "--every", "0.1s", "--for", "0.2s"});
+  Ran a = weft("diagnose", {"lab-32", "--metrics", "http://127.0.0.1:9/metrics", "--every", "0.1s", "--for", "0.2s"});
   EXPECT_EQ(a.code, 3) << "a peer failed";
   EXPECT_NE(a.err.find("no address answered"), std::string::npos) << a.err;
 }

@@ -1,31 +1,12 @@
 // weft sim traffic and weft sim deadlock as a person meets them: tables, JSON, exit codes, refusals.
-#include <gtest/gtest.h>
-
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/json.h"
-#include "cli/command.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-  Json json() const {
-    auto j = parse_json(out, "out");
-    EXPECT_TRUE(j.has_value()) << out;
-    return j ? *j : Json{};
-  }
-};
-Ran sim(std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find("sim")->run(words, io);
-  return {code, out.str(), err.str()};
-}
+Ran sim(const std::vector<std::string>& words) { return weft("sim", words); }
 
 TEST(SimTraffic, PermutationOnASite) {
   Ran r = sim({"traffic", "lab-32", "--pattern", "permutation", "--json"});

@@ -1,32 +1,13 @@
 // weft plan as a person meets it: answers, exit codes, remedies.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "base/json.h"
-#include "cli/command.h"
+#include "tests/weft_command.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-  Json json() const {
-    auto j = parse_json(out, "out");
-    EXPECT_TRUE(j.has_value()) << out;
-    return j ? *j : Json{};
-  }
-};
-Ran plan(std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find("plan")->run(words, io);
-  return {code, out.str(), err.str()};
-}
+Ran plan(const std::vector<std::string>& words) { return weft("plan", words); }
 
 TEST(PlanCommand, TrainRanksWhatFits) {
   Ran r = plan({"train", "--model", "llama-3-70b", "--form", "hgx-h100", "--cards", "256", "--batch", "1024", "--tokens", "1T", "--json"});

@@ -1,37 +1,11 @@
 // weft workload, place and sim step as a person meets them: tables, JSON, exit codes, remedies.
-#include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "base/json.h"
-#include "cli/command.h"
+#include "tests/weft_command.h"
 #include "workload/model.h"
 
 namespace weft::cli {
 namespace {
 
-struct Ran {
-  int code;
-  std::string out, err;
-  Json json() const {
-    auto j = parse_json(out, "out");
-    EXPECT_TRUE(j.has_value()) << out;
-    return j ? *j : Json{};
-  }
-};
-Ran weft(const std::string& command, std::vector<std::string> words) {
-  std::ostringstream out, err;
-  Io io{out, err};
-  int code = commands().find(command)->run(words, io);
-  return {code, out.str(), err.str()};
-}
-std::string file(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + name;
-  std::ofstream(path) << text;
-  return path;
-}
 const char* kNoScaleUp =
     "site: vm\nsupernodes:\n  - {name: n, count: 2, nodes: 1, cards_per_node: 8}\nscale_out: {topology: leaf_spine, nics_per_node: 8, nic: "
     "ConnectX-7, rate: 400G, switch: Tomahawk4-64x400G, leaves: 1, spines: 1, uplinks: 16}\n";

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "fabric/grid.h"
+#include "fabric/site_values.h"
 
 namespace weft::fabric {
 namespace {
@@ -73,8 +74,7 @@ Result<Grid> read_grid(const Wiring& w) {
       if (d.size % d.block) return blocks[k].error(fmt::format("a block of {} does not divide the dimension's {}", d.block, d.size));
     }
     if (!rates.empty()) {
-      WEFT_ASSIGN(double v, rates[k].quantity("b/s"));
-      if (v == 0) return rates[k].error("a link of rate 0 carries nothing; leave the rates out when they are not known");
+      WEFT_ASSIGN(double v, link_rate(rates[k]));
       d.rate = BitsPerSecond(v);
     }
     if (!media.empty()) {
