@@ -74,9 +74,9 @@ Run run_of(const Economy& e, const Machine& m, double parameters, int cards, dou
   r.megawatt_hours = power * e.card_power_share * e.system_power * e.pue * cards * r.days_with_failures * 24 / 1e6;
   double capital = m.price_usd > 0 ? m.price_usd : e.default_card_usd;
   capital = capital * e.system_price + scale_up_usd(e, m.domain) + e.scale_out_usd;
-  r.usd_per_card_hour = capital / (e.years * 365.25 * 24);
+  double usd_per_card_hour = capital / (e.years * 365.25 * 24);
   r.usd_energy = r.megawatt_hours * 1000 * e.usd_per_kwh;
-  r.usd = r.usd_per_card_hour * cards * r.days_with_failures * 24 + r.usd_energy;
+  r.usd = usd_per_card_hour * cards * r.days_with_failures * 24 + r.usd_energy;
   return r;
 }
 

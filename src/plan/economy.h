@@ -31,7 +31,7 @@ Result<Economy> economy();
 struct Run {
   double days = 0, days_with_failures = 0, goodput = 1;
   double failures_per_day = 0, checkpoint_every_s = 0, checkpoint_write_s = 0;
-  double megawatt_hours = 0, usd = 0, usd_energy = 0, usd_per_card_hour = 0;
+  double megawatt_hours = 0, usd = 0, usd_energy = 0;
 };
 // `step` seconds for `tokens_per_step`; tokens of the whole run.
 Run run_of(const Economy& economy, const Machine& machine, double parameters, int cards, double step, double tokens_per_step,

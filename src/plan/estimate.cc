@@ -91,7 +91,7 @@ Prepared Estimator::prepare(const Strategy& s) const {
     if (s.cp > 1) {
       double kv = m.mla() ? static_cast<double>(m.kv_lora_rank + m.rope_head_dim) : 2.0 * m.kv_heads * m.head_dim / s.tp;
       double gathered = static_cast<double>(s.micro_batch) * s.sequence * kv * kElement;
-      cp_forward = envelope(Collective::kAllGather, s.cp, s.tp).seconds(gathered);
+      out.cp_gather = cp_forward = envelope(Collective::kAllGather, s.cp, s.tp).seconds(gathered);
       cp_backward = cp_forward + envelope(Collective::kReduceScatter, s.cp, s.tp).seconds(gathered);
     }
     if (moe && s.ep > 1) {
@@ -188,7 +188,6 @@ Estimate Estimator::combine(const Prepared& p, const Strategy& s) const {
     }
     if (first) t.tp += p.embedding_tp;
     if (last) t.compute += p.head_forward + p.head_backward, t.tp += p.head_tp, t.backward += p.head_backward;
-    t.compute += sw.per_micro_batch;
     return t;
   };
   Count all{m.moe() ? std::min(m.dense_layers, m.layers) : m.layers, m.moe() ? m.layers - std::min(m.dense_layers, m.layers) : 0};
@@ -210,11 +209,13 @@ Estimate Estimator::combine(const Prepared& p, const Strategy& s) const {
     if (i == 0 || t.total() > slow.total()) slow = t;
   }
   Time& time = out.time;
-  double one = slow.total(), others = std::max(0.0, sum.total() + (s.pp - 1) * sw.per_micro_batch - one);
+  double one = slow.total(), others = std::max(0.0, sum.total() - one);
   time.compute = micro * slow.compute, time.tp = micro * slow.tp, time.cp = micro * slow.cp, time.ep = micro * slow.ep,
   time.zero3 = micro * slow.zero3;
+  double send = send_time(machine_, s.pp, stage_size, p.boundary).value();
+  // Whether a group that reaches so far leaves by the ports that stages send over.
+  auto same_ports = [&](int reach) { return s.pp > 1 && (reach > machine_.domain || s.world() <= machine_.domain); };
   if (s.pp > 1) {
-    double send = send_time(machine_, s.pp, stage_size, p.boundary).value();
     switch (s.schedule) {
       case Strategy::Schedule::k1F1B: time.bubble = others / v; break;
       case Strategy::Schedule::kZeroBubble:  // ZB-H1 (Qi et al. 2023): weight gradients fill two thirds of the bubble
@@ -229,18 +230,27 @@ Estimate Estimator::combine(const Prepared& p, const Strategy& s) const {
     // piece each way.
     double loop = v > 1 ? 0 : std::max((one + others + 2 * (s.pp - 1) * send) / s.pp, (one + others / (s.pp - 1) + 2 * send) / 2);
     time.pp = micro * hide(std::max(0.0, loop - one), sw.pp_hidden, one) + 2 * (s.pp * v - 1) * send;
+    // A pass begins with keys and values gathered while the pass before still sends.
+    double passes = s.recompute == Strategy::Recompute::kFull ? 2 : 1;
+    if (same_ports(s.tp * s.cp)) time.cp += micro * v * passes * std::min(send, p.cp_gather) * (1 - sw.cp_hidden);
     if (m.tied_embeddings) time.pp += 2 * send_time(machine_, s.pp, stage_size, p.first_end * sw.gradient_bytes).value();
   }
   Count mine = count(0);
-  double dense = mine.dense * p.layer[0].dense + mine.moe * p.layer[1].dense + (s.pp == 1 ? p.shared_end : p.first_end),
+  double end = s.pp == 1 ? p.shared_end : p.first_end, dense = mine.dense * p.layer[0].dense + mine.moe * p.layer[1].dense + end,
          expert = mine.dense * p.layer[0].expert + mine.moe * p.layer[1].expert;
   if (data && s.zero < 3) {
-    double repeat = s.zero == 2 ? micro : 1, layers = std::max(1, mine.dense + mine.moe);
-    double reduce = data_time(s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce, dense, expert, sw.gradient_bytes);
-    // The last chunk's gradients start while the others' backward passes of the last pp micro-batches run; a chunk's last layer shows.
-    double tail = first_stage.backward / v * (layers - 1) / layers, before = (v - 1) * s.pp * tail;
-    double shown = std::max({reduce / layers, reduce / v - tail, reduce - tail - before});
+    Collective kind = s.zero >= 1 ? Collective::kReduceScatter : Collective::kAllReduce;
+    double repeat = s.zero == 2 ? micro : 1, layers = std::max(1, mine.dense + mine.moe), chunk = layers / v;
+    double reduce = data_time(kind, dense, expert, sw.gradient_bytes), table = data_time(kind, p.first_end, 0, sw.gradient_bytes),
+           head = data_time(kind, end - p.first_end, 0, sw.gradient_bytes), of_layers = std::max(0.0, reduce - table - head);
+    // The head's reduction starts first, then one layer's after another as the last backward passes come to them, the embedding's behind all:
+    // that shows, and so does the last layer, or what is left of a chunk's or of all when they take longer than the passes still to do.
+    double pass = (first_stage.backward - (s.pp == 1 ? p.head_backward : 0)) / v, rest = pass * (chunk - 1) / chunk,
+           all = s.pp == 1 ? head + of_layers - pass : of_layers - rest - (v - 1) * s.pp * pass;
+    double shown = table + std::max({of_layers / layers, of_layers / v - rest, all});
     time.dp = repeat * hide(reduce, sw.dp_hidden, std::max(0.0, reduce - shown));
+    // The last micro-batch's gradients travel back over the ports that the reductions fill: at half the rate while a layer's lasts.
+    if (same_ports(stage_size)) time.pp += (s.pp * v - 1) * std::min(send, of_layers / layers) * sw.dp_hidden;
     if (s.zero >= 1)
       time.dp +=
           hide(data_time(Collective::kAllGather, dense, expert, kElement), sw.gather_hidden, first_stage.total() - first_stage.backward);

@@ -39,6 +39,7 @@ struct Prepared {
     double dense = 0, expert = 0;      // parameters on one rank
     double activations = 0;            // bytes kept for one micro-batch
   } layer[2];                          // dense, experts
+  double cp_gather = 0;                // seconds to gather a layer's keys and values
   double head_forward = 0, head_backward = 0, head_tp = 0, embedding_tp = 0;
   double first_end = 0, last_end = 0, shared_end = 0;  // parameters of embedding, head; when both lie in one stage
   double boundary = 0;                                 // bytes of a stage boundary

@@ -60,7 +60,7 @@ Result<Machine> machine_of_card(const std::string& card) {
     return m;
   }
   WEFT_ASSIGN(auto yaml, Yaml::parse(*text, path));
-  WEFT_TRY(yaml.only({"efficiency", "calibrated", "link", "fp4", "price", "failures", "source"}));
+  WEFT_TRY(yaml.only({"efficiency", "calibrated", "link", "fp4", "price", "source"}));
   Yaml link = yaml.get("link");
   WEFT_TRY(link.only({"domain", "inner", "inner_share", "outer", "source"}));
   WEFT_ASSIGN(auto domain, link.get("domain").integer(1, 1 << 20));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -50,6 +51,8 @@ Result<Sources> read_sources() {
       if (y.has(key)) {
         WEFT_ASSIGN(*into, y.get(key).text());
       }
+    static constexpr std::array<std::string_view, 6> kKinds = {"time", "memory", "closed_form", "duplicate", "days", "other"};
+    if (std::find(kKinds.begin(), kKinds.end(), s.kind) == kKinds.end()) return y.error("no kind '" + s.kind + "'");
     if (y.has("moe")) {
       WEFT_ASSIGN(bool moe, y.get("moe").boolean());
       s.moe = moe;

@@ -23,7 +23,6 @@ struct MeasuredRow {
   workload::Strategy strategy;
   std::string card, software;
   double outer = 0;  // one card's scale-out rate, bytes/s
-  bool zero_known = false;
   double flops = 0;  // model FLOPs of the step, for the constant-rate guess
 };
 

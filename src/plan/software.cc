@@ -9,10 +9,9 @@
 namespace weft::plan {
 namespace {
 
-constexpr std::array<std::string_view, 19> kKnobs = {"matmul",         "attention",   "traffic",       "kernels",   "tp_hidden",
-                                                     "cp_hidden",      "ep_hidden",   "pp_hidden",     "dp_hidden", "gather_hidden",
-                                                     "zero3_hidden",   "contention",  "network",       "per_step",  "per_micro_batch",
-                                                     "gradient_bytes", "memory_base", "fragmentation", "scatter"};
+constexpr std::array<std::string_view, 18> kKnobs = {
+    "matmul",        "attention",    "traffic",    "kernels", "tp_hidden", "cp_hidden",      "ep_hidden",   "pp_hidden",     "dp_hidden",
+    "gather_hidden", "zero3_hidden", "contention", "network", "per_step",  "gradient_bytes", "memory_base", "fragmentation", "scatter"};
 
 Result<std::map<std::string, Software>> read_all() {
   WEFT_ASSIGN(auto text, embedded_file("data/plan/software.yaml"));
@@ -41,9 +40,9 @@ Result<std::map<std::string, Software>> read_all() {
 }  // namespace
 
 double* knob(Software& s, const std::string& name) {
-  double* at[] = {&s.matmul,          &s.attention,      &s.traffic,       &s.kernels,       &s.tp_hidden,  &s.cp_hidden, &s.ep_hidden,
-                  &s.pp_hidden,       &s.dp_hidden,      &s.gather_hidden, &s.zero3_hidden,  &s.contention, &s.network,   &s.per_step,
-                  &s.per_micro_batch, &s.gradient_bytes, &s.memory_base,   &s.fragmentation, &s.scatter};
+  double* at[] = {&s.matmul,    &s.attention, &s.traffic,        &s.kernels,       &s.tp_hidden,     &s.cp_hidden,
+                  &s.ep_hidden, &s.pp_hidden, &s.dp_hidden,      &s.gather_hidden, &s.zero3_hidden,  &s.contention,
+                  &s.network,   &s.per_step,  &s.gradient_bytes, &s.memory_base,   &s.fragmentation, &s.scatter};
   for (std::size_t i = 0; i < kKnobs.size(); ++i)
     if (kKnobs[i] == name) return at[i];
   return nullptr;

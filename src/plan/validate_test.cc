@@ -74,5 +74,17 @@ TEST(Calibrate, FindsAParameterThatWasTurned) {
   EXPECT_LT(fit.after, 0.01);
 }
 
+// data/cards and data/plan/software.yaml hold what `weft plan calibrate` prints.
+TEST(Calibrate, TheStatedValuesAreTheFittedOnes) {
+  std::vector<MeasuredRow> rows = measured();
+  std::vector<Parameter> parameters = *calibration_parameters();
+  Knowledge stated = *stated_knowledge(rows);
+  auto all = [](const MeasuredRow&) { return true; };
+  Fitted before = calibrate(rows, stated, parameters, all, 0), fit = calibrate(rows, neutral(stated, parameters), parameters, all, 600);
+  EXPECT_NEAR(before.before, fit.after, 0.0001);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    EXPECT_NEAR(before.values[i], fit.values[i], 0.001 * fit.values[i]) << parameters[i].name;
+}
+
 }  // namespace
 }  // namespace weft::plan
