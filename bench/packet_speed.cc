@@ -28,9 +28,7 @@ int one(int k, int threads, int repeats) {
     auto net = fat_tree(k, gbps(400), Picos(500'000));
     if (!net) return fmt::print("{}\n", net.error().text()), 1;
     Config c;
-    c.htsim_framing();
-    c.classes[0].alpha = 0, c.classes[0].xoff = 100 * 4096, c.classes[0].xon_gap = 20 * 4096;
-    c.buffer = static_cast<std::int64_t>(k) * 1000 * 4096;
+    c.htsim_roce(k);
     auto flows = traffic(*net, "permutation", Bytes(2'000'000), 1);
     if (!flows) return fmt::print("{}\n", flows.error().text()), 1;
     RunControl control;

@@ -64,45 +64,53 @@ Result<workload::Job> job_from(const Options& o) {
   s.zero = static_cast<int>(zero);
   WEFT_ASSIGN(auto spares, o.integer("spares", 0, 0, 1 << 20));
   job.policy.spare_nodes = static_cast<int>(spares);
-  std::string recompute = o.get("recompute", "selective"), precision = o.get("precision", "bf16");
+  std::string recompute = o.get("recompute", "selective");
   if (recompute == "none") s.recompute = Strategy::Recompute::kNone;
   else if (recompute == "selective") s.recompute = Strategy::Recompute::kSelective;
   else if (recompute == "full") s.recompute = Strategy::Recompute::kFull;
   else return fail(ErrorKind::kInvalid, "--recompute is none, selective or full, not '" + recompute + "'");
-  if (precision == "bf16") s.precision = workload::Precision::kBf16;
-  else if (precision == "fp8") s.precision = workload::Precision::kFp8;
-  else if (precision == "fp4") s.precision = workload::Precision::kFp4;
-  else return fail(ErrorKind::kInvalid, "--precision is bf16, fp8 or fp4, not '" + precision + "'");
+  WEFT_ASSIGN(s.precision, precision_from(o));
   s.sequence_parallel = !o.has("no-sp");
   s.flash_attention = !o.has("no-flash");
   WEFT_TRY(workload::validate(job.model, s));
   return job;
 }
 
-Json to_json(const workload::Job& job) {
-  const Strategy& s = job.strategy;
+Result<workload::Precision> precision_from(const Options& o) {
+  std::string text = o.get("precision", "bf16");
+  for (auto p : {workload::Precision::kBf16, workload::Precision::kFp8, workload::Precision::kFp4})
+    if (text == workload::precision_name(p)) return p;
+  return fail(ErrorKind::kInvalid, "--precision is bf16, fp8 or fp4, not '" + text + "'");
+}
+
+Json strategy_json(const Strategy& s) {
   constexpr const char* kRecompute[] = {"none", "selective", "full"};
+  constexpr const char* kSchedule[] = {"1f1b", "zero-bubble", "dual-pipe"};
+  return Json{{"tp", s.tp},
+              {"pp", s.pp},
+              {"dp", s.dp},
+              {"ep", s.ep},
+              {"cp", s.cp},
+              {"virtual_stages", s.virtual_stages},
+              {"schedule", kSchedule[static_cast<int>(s.schedule)]},
+              {"zero", s.zero},
+              {"micro_batch", s.micro_batch},
+              {"micro_batches", s.micro_batches()},
+              {"global_batch", s.micro_batches() * s.micro_batch * s.dp},
+              {"sequence", s.sequence},
+              {"sequence_parallel", s.sequence_parallel && s.tp > 1},
+              {"flash_attention", s.flash_attention},
+              {"recompute", kRecompute[static_cast<int>(s.recompute)]},
+              {"precision", workload::precision_name(s.precision)},
+              {"cards", s.world()}};
+}
+
+Json to_json(const workload::Job& job) {
   return Json{{"name", job.name},
               {"model", job.model.name},
               {"parameters", job.model.parameters()},
               {"active_parameters", job.model.active_parameters()},
-              {"strategy",
-               {{"tp", s.tp},
-                {"pp", s.pp},
-                {"dp", s.dp},
-                {"ep", s.ep},
-                {"cp", s.cp},
-                {"virtual_stages", s.virtual_stages},
-                {"zero", s.zero},
-                {"micro_batch", s.micro_batch},
-                {"micro_batches", s.micro_batches()},
-                {"global_batch", s.micro_batches() * s.micro_batch * s.dp},
-                {"sequence", s.sequence},
-                {"sequence_parallel", s.sequence_parallel && s.tp > 1},
-                {"flash_attention", s.flash_attention},
-                {"recompute", kRecompute[static_cast<int>(s.recompute)]},
-                {"precision", workload::precision_name(s.precision)},
-                {"cards", s.world()}}}};
+              {"strategy", strategy_json(job.strategy)}};
 }
 
 std::string strategy_text(const Strategy& s) {

@@ -11,7 +11,9 @@ namespace weft::cli {
 const std::vector<OptionSpec>& job_option_specs();
 // The job, checked. Errors name the option.
 Result<workload::Job> job_from(const Options& options);
+Result<workload::Precision> precision_from(const Options& options);
 Json to_json(const workload::Job& job);
+Json strategy_json(const workload::Strategy& s);
 // "tp 8 · pp 4 · dp 4, 128 cards".
 std::string strategy_text(const workload::Strategy& s);
 

@@ -8,6 +8,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "cli/job_options.h"
 #include "workload/model.h"
 
 namespace weft::cli {
@@ -89,14 +90,10 @@ Result<PlanRequest> plan_from(const Options& o) {
   if (!o.has("software")) r.assumed.push_back(fmt::format("software {}: {}", r.software.name, r.software.about));
   WEFT_ASSIGN(r.economy, plan::economy());
   plan::SearchSpace& s = r.space;
-  std::string precision = o.get("precision", "bf16");
-  bool known = false;
-  for (auto p : {workload::Precision::kBf16, workload::Precision::kFp8, workload::Precision::kFp4})
-    if (precision == workload::precision_name(p)) s.precision = p, known = true;
-  if (!known) return fail(ErrorKind::kInvalid, "--precision is bf16, fp8 or fp4, not '" + precision + "'");
+  WEFT_ASSIGN(s.precision, precision_from(o));
   if (s.precision != workload::Precision::kBf16 && !r.machine.card.fp8)
-    return fail(ErrorKind::kInvalid,
-                fmt::format("card {} has no {} peak in the catalogue; use --precision bf16", r.machine.card.name, precision));
+    return fail(ErrorKind::kInvalid, fmt::format("card {} has no {} peak in the catalogue; use --precision bf16", r.machine.card.name,
+                                                 workload::precision_name(s.precision)));
   WEFT_ASSIGN(auto seq, o.integer("seq", 4096, 1, 1 << 24));
   s.sequence = static_cast<int>(seq);
   std::int64_t fallback = std::max<std::int64_t>(8, r.machine.domain);
@@ -133,23 +130,6 @@ std::string plan_strategy_text(const Strategy& s) {
                            kRecompute[static_cast<int>(s.recompute)]);
 }
 
-Json strategy_json(const Strategy& s) {
-  constexpr const char* kRecompute[] = {"none", "selective", "full"};
-  constexpr const char* kSchedule[] = {"1f1b", "zero-bubble", "dual-pipe"};
-  return Json{{"tp", s.tp},
-              {"pp", s.pp},
-              {"dp", s.dp},
-              {"cp", s.cp},
-              {"ep", s.ep},
-              {"virtual_stages", s.virtual_stages},
-              {"schedule", kSchedule[static_cast<int>(s.schedule)]},
-              {"micro_batch", s.micro_batch},
-              {"micro_batches", s.micro_batches()},
-              {"zero", s.zero},
-              {"sequence_parallel", s.sequence_parallel && s.tp > 1},
-              {"recompute", kRecompute[static_cast<int>(s.recompute)]}};
-}
-
 Json time_json(const plan::Time& t) {
   return Json{{"step_s", t.step},  {"compute_s", t.compute}, {"tp_s", t.tp},       {"cp_s", t.cp}, {"ep_s", t.ep},
               {"pp_s", t.pp},      {"bubble_s", t.bubble},   {"zero3_s", t.zero3}, {"dp_s", t.dp}, {"optimizer_s", t.optimizer},
@@ -171,6 +151,13 @@ Json run_json(const plan::Run& r) {
               {"energy_mwh", r.megawatt_hours},
               {"usd", r.usd},
               {"usd_energy", r.usd_energy}};
+}
+Json map_json(const std::vector<plan::DimensionMap>& map) {
+  Json out = Json::array();
+  for (const plan::DimensionMap& d : map)
+    out.push_back(
+        {{"dim", workload::dim_name(d.dim)}, {"members", d.members}, {"reach", d.reach}, {"sent_bytes", d.sent}, {"inside", d.inside}});
+  return out;
 }
 Json request_json(const PlanRequest& r) {
   std::vector<std::string> assumed = r.assumed;

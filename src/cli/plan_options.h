@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "plan/economy.h"
 #include "plan/search.h"
+#include "plan/size.h"
 
 namespace weft::cli {
 
@@ -21,15 +22,15 @@ struct PlanRequest {
   std::vector<std::string> assumed;  // what nobody said, in words
 };
 const std::vector<OptionSpec>& plan_option_specs();
-// The machine of --form or --card with --domain, --inner, --outer, --memory, --price on top. Errors name the option.
+// The machine of --form or --card with --domain, --inner, --outer, --price on top. Errors name the option.
 Result<plan::Machine> machine_from(const Options& options);
 Result<PlanRequest> plan_from(const Options& options);
 
 std::string plan_strategy_text(const workload::Strategy& s);
-Json strategy_json(const workload::Strategy& s);
 Json time_json(const plan::Time& t);
 Json memory_json(const plan::MemoryUse& m);
 Json run_json(const plan::Run& r);
+Json map_json(const std::vector<plan::DimensionMap>& map);
 // Inputs and assumptions, so that a result can be repeated.
 Json request_json(const PlanRequest& r);
 std::vector<std::pair<std::string, std::string>> request_facts(const PlanRequest& r);

@@ -4,10 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/embedded.h"
 #include "base/report.h"
-#include "base/text.h"
-#include "cli/options.h"
+#include "cli/measured_table.h"
 #include "cli/plan_verbs.h"
 #include "plan/calibrate.h"
 
@@ -17,39 +15,30 @@ namespace {
 const std::vector<OptionSpec> kOptions = {{"--no-cross", "", "no fits with a source left out"},
                                           {"--rounds", "N", "passes over the parameters (default 600)"},
                                           {"--json", "", "JSON instead of the tables"}};
-constexpr const char* kTable = "data/measured/training-measured.csv";
-
-std::string percent(double v) { return std::isfinite(v) ? fmt::format("{:.1f}", 100 * v) : "–"; }
-Json share(double v) { return std::isfinite(v) ? Json(v) : Json(); }
 
 int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
   if (!options) return report_error(options.error(), io);
   if (options->has("help")) {
-    io.out << usage_text("weft plan calibrate [FILE.csv] [--no-cross] [--json]",
+    io.out << usage_text("weft plan calibrate [FILE.csv] [--no-cross] [--rounds N] [--json]",
                          "Fits the parameters that data/plan/calibration.yaml declares; every source left out in turn. Changes no file.",
                          kOptions, "  weft plan calibrate data/measured/training-measured.csv\n");
     return 0;
   }
   auto rounds = options->integer("rounds", 600, 1, 1000);
   if (!rounds) return report_error(rounds.error(), io);
-  std::string file = options->positional.empty() ? kTable : options->positional[0];
-  auto text = options->positional.empty() ? embedded_file(kTable) : read_file(file, 64 << 20);
-  if (!text) return report_error(text.error(), io);
-  auto table = parse_csv(*text, file);
+  auto table = measured_table(*options);
   if (!table) return report_error(table.error(), io);
-  auto rows = plan::measured_rows(*table);
-  if (!rows) return report_error(rows.error(), io);
+  const std::vector<plan::MeasuredRow>& rows = table->rows;
   auto parameters = plan::calibration_parameters();
   if (!parameters) return report_error(parameters.error(), io);
-  auto stated = plan::stated_knowledge(*rows);
+  auto stated = plan::stated_knowledge(rows);
   if (!stated) return report_error(stated.error(), io);
   int passes = static_cast<int>(*rounds);
-  plan::Fitted before = plan::calibrate(
-      *rows, *stated, *parameters, [](const auto&) { return true; }, 0);
-  plan::Fitted fit = plan::calibrate(
-      *rows, plan::neutral(*stated, *parameters), *parameters, [](const auto&) { return true; }, passes);
-  plan::Validation in = plan::validate(*rows, fit.knowledge);
+  auto all = [](const plan::MeasuredRow&) { return true; };
+  plan::Fitted before = plan::calibrate(rows, *stated, *parameters, all, 0);
+  plan::Fitted fit = plan::calibrate(rows, plan::neutral(*stated, *parameters), *parameters, all, passes);
+  plan::Validation in = plan::validate(rows, fit.knowledge);
   Table values, errors;
   values.title = fmt::format("Parameters (objective {:.4f} as stated, {:.4f} fitted)", before.before, fit.after);
   values.columns = {{"parameter"}, {"stated", Align::kRight}, {"fitted", Align::kRight}, {"bounds"}};
@@ -73,22 +62,18 @@ int run(const std::vector<std::string>& words, Io& io) {
     double left = std::nan("");
     if (!options->has("no-cross")) {
       plan::Fitted without = plan::calibrate(
-          *rows, plan::neutral(*stated, *parameters), *parameters, [&](const auto& r) { return r.source != s.name; }, passes);
-      for (const auto& x : plan::validate(*rows, without.knowledge).sources)
+          rows, plan::neutral(*stated, *parameters), *parameters, [&](const auto& r) { return r.source != s.name; }, passes);
+      for (const auto& x : plan::validate(rows, without.knowledge).sources)
         if (x.name == s.name) left = x.mean_abs_error;
     }
-    errors.rows.push_back({s.name, std::to_string(s.predicted), percent(s.mean_abs_error), fmt::format("{:+.1f}", 100 * s.bias),
-                           percent(left), percent(s.dumb_error), percent(s.dumb_unseen_error)});
-    out_sources.push_back({{"source", s.name},
-                           {"rows", s.predicted},
-                           {"mean_abs_error", s.mean_abs_error},
-                           {"bias", s.bias},
-                           {"left_out_error", share(left)},
-                           {"dumb_error", s.dumb_error},
-                           {"dumb_unseen_error", share(s.dumb_unseen_error)}});
+    errors.rows.push_back({s.name, std::to_string(s.predicted), percent_text(s.mean_abs_error), percent_text(s.bias, true),
+                           percent_text(left), percent_text(s.dumb_error), percent_text(s.dumb_unseen_error)});
+    Json one = errors_json(s);
+    one["left_out_error"] = share_json(left);
+    out_sources.push_back(std::move(one));
   }
   if (options->has("json")) {
-    io.out << dump_json(Json{{"table", file},
+    io.out << dump_json(Json{{"table", table->file},
                              {"objective", {{"stated", before.before}, {"fitted", fit.after}}},
                              {"parameters", out_values},
                              {"sources", out_sources}})
@@ -96,7 +81,7 @@ int run(const std::vector<std::string>& words, Io& io) {
     return 0;
   }
   Report report;
-  report.title = "Plan calibration: " + file;
+  report.title = "Plan calibration: " + table->file;
   Section& section = report.sections.emplace_back();
   section.tables = {std::move(values), std::move(errors)};
   section.paragraphs.push_back(

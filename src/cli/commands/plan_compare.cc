@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/job_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_verbs.h"
 

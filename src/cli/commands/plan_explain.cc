@@ -5,7 +5,6 @@
 #include "cli/job_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_verbs.h"
-#include "plan/size.h"
 #include "workload/account.h"
 
 namespace weft::cli {
@@ -46,10 +45,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   bool fits = e.memory.total <= estimator->memory_limit();
   auto account = workload::account(job->model, s, s.pp / 2);
   if (options->has("json")) {
-    Json dims = Json::array(), messages = Json::array();
-    for (const auto& d : map)
-      dims.push_back(
-          {{"dim", workload::dim_name(d.dim)}, {"members", d.members}, {"reach", d.reach}, {"sent_bytes", d.sent}, {"inside", d.inside}});
+    Json messages = Json::array();
     for (const auto& t : account)
       messages.push_back({{"dim", workload::dim_name(t.dim)},
                           {"what", t.what},
@@ -66,7 +62,7 @@ int run(const std::vector<std::string>& words, Io& io) {
                              {"mfu", share},
                              {"memory", memory_json(e.memory)},
                              {"fits", fits},
-                             {"communication_map", dims},
+                             {"communication_map", map_json(map)},
                              {"messages", messages}})
            << "\n";
     return fits ? 0 : 1;

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/job_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_verbs.h"
-#include "plan/size.h"
 
 namespace weft::cli {
 namespace {
@@ -39,7 +39,7 @@ int run(const std::vector<std::string>& words, Io& io) {
   auto map = a.needed < 0 ? std::vector<plan::DimensionMap>{}
                           : plan::communication_map(r->model, a.curve[a.needed].best.strategy, a.curve[a.needed].domain);
   if (options->has("json")) {
-    Json curve = Json::array(), dims = Json::array();
+    Json curve = Json::array();
     for (const auto& p : a.curve) {
       if (!p.fits) curve.push_back({{"domain", p.domain}, {"refused", p.why_not}});
       else
@@ -50,10 +50,7 @@ int run(const std::vector<std::string>& words, Io& io) {
                          {"inside_share", p.inside},
                          {"run", run_json(p.run)}});
     }
-    for (const auto& d : map)
-      dims.push_back(
-          {{"dim", workload::dim_name(d.dim)}, {"members", d.members}, {"reach", d.reach}, {"sent_bytes", d.sent}, {"inside", d.inside}});
-    Json out{{"inputs", request_json(*r)}, {"curve", curve}, {"communication_map", dims}, {"reasons", a.reasons}};
+    Json out{{"inputs", request_json(*r)}, {"curve", curve}, {"communication_map", map_json(map)}, {"reasons", a.reasons}};
     if (a.needed >= 0)
       out["answer"] = {{"supernode", a.supernode},
                        {"needed", a.curve[a.needed].domain},

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "cli/job_options.h"
 #include "cli/plan_options.h"
 #include "cli/plan_verbs.h"
 

@@ -1,36 +1,15 @@
 // `weft plan validate FILE.csv`: every row of a measured table predicted, errors per source.
 #include <fmt/format.h>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/embedded.h"
 #include "base/report.h"
-#include "base/text.h"
-#include "cli/options.h"
+#include "cli/measured_table.h"
 #include "cli/plan_verbs.h"
-#include "plan/validate.h"
 
 namespace weft::cli {
 namespace {
 
 const std::vector<OptionSpec> kOptions = {{"--rows", "", "every row, not only the sources"}, {"--json", "", "JSON instead of the tables"}};
-constexpr const char* kTable = "data/measured/training-measured.csv";
-
-std::string percent(double v, bool sign = false) {
-  return !std::isfinite(v) ? "–" : sign ? fmt::format("{:+.1f}", 100 * v) : fmt::format("{:.1f}", 100 * v);
-}
-Json share(double v) { return std::isfinite(v) ? Json(v) : Json(); }
-
-Json to_json(const plan::SourceErrors& s) {
-  Json reasons = Json::object();
-  for (const auto& [why, n] : s.reasons) reasons[why] = n;
-  Json out{{"source", s.name}, {"rows", s.rows}, {"predicted", s.predicted}, {"refused", {{"count", s.refused}, {"reasons", reasons}}}};
-  out["mean_abs_error"] = s.predicted ? Json(s.mean_abs_error) : Json();
-  out["bias"] = s.predicted ? Json(s.bias) : Json();
-  out["worst"] = s.predicted ? Json(s.worst) : Json();
-  out["dumb_error"] = share(s.dumb_error), out["dumb_unseen_error"] = share(s.dumb_unseen_error);
-  return out;
-}
 
 int run(const std::vector<std::string>& words, Io& io) {
   auto options = parse_options(words, kOptions);
@@ -42,18 +21,12 @@ int run(const std::vector<std::string>& words, Io& io) {
         "  weft plan validate data/measured/training-measured.csv\n  weft plan validate mine.csv --json\n");
     return 0;
   }
-  if (options->positional.size() > 1) return report_error(Error{ErrorKind::kInvalid, "one table at a time", ""}, io);
-  std::string file = options->positional.empty() ? kTable : options->positional[0];
-  auto text = options->positional.empty() ? embedded_file(kTable) : read_file(file, 64 << 20);
-  if (!text) return report_error(text.error(), io);
-  auto table = parse_csv(*text, file);
+  auto table = measured_table(*options);
   if (!table) return report_error(table.error(), io);
-  auto rows = plan::measured_rows(*table);
-  if (!rows) return report_error(rows.error(), io);
-  plan::Validation v = plan::validate(std::move(*rows), {});
+  plan::Validation v = plan::validate(std::move(table->rows), {});
   if (options->has("json")) {
     Json sources = Json::array(), lines = Json::array();
-    for (const auto& s : v.sources) sources.push_back(to_json(s));
+    for (const auto& s : v.sources) sources.push_back(errors_json(s));
     for (std::size_t i = 0; i < v.rows.size(); ++i) {
       const auto& r = v.rows[i];
       const auto& p = v.predictions[i];
@@ -63,16 +36,16 @@ int run(const std::vector<std::string>& words, Io& io) {
                      {"predicted", p.value},
                      {"unit", r.memory ? "bytes" : "s"},
                      {"error", p.error},
-                     {"dumb_error", share(v.dumb[i])}});
+                     {"dumb_error", share_json(v.dumb[i])}});
       else line["refused"] = p.failed;
       if (!r.assumed.empty()) line["assumed"] = r.assumed;
       lines.push_back(std::move(line));
     }
-    io.out << dump_json(Json{{"table", file}, {"overall", to_json(v.overall)}, {"sources", sources}, {"rows", lines}}) << "\n";
+    io.out << dump_json(Json{{"table", table->file}, {"overall", errors_json(v.overall)}, {"sources", sources}, {"rows", lines}}) << "\n";
     return 0;
   }
   Report report;
-  report.title = "Plan validation: " + file;
+  report.title = "Plan validation: " + table->file;
   Section& section = report.sections.emplace_back();
   Table errors;
   errors.title = "Error per source, percent (mean of absolute values; bias keeps the sign)";
@@ -86,9 +59,9 @@ int run(const std::vector<std::string>& words, Io& io) {
                     {"guess, unseen", Align::kRight}};
   auto add = [&](const plan::SourceErrors& s) {
     bool any = s.predicted > 0;
-    errors.rows.push_back({s.name, std::to_string(s.rows), std::to_string(s.predicted), any ? percent(s.mean_abs_error) : "–",
-                           any ? percent(s.bias, true) : "–", any ? percent(s.worst) : "–", percent(s.dumb_error),
-                           percent(s.dumb_unseen_error)});
+    errors.rows.push_back({s.name, std::to_string(s.rows), std::to_string(s.predicted), any ? percent_text(s.mean_abs_error) : "–",
+                           any ? percent_text(s.bias, true) : "–", any ? percent_text(s.worst) : "–", percent_text(s.dumb_error),
+                           percent_text(s.dumb_unseen_error)});
   };
   for (const auto& s : v.sources) add(s);
   add(v.overall);
@@ -110,7 +83,7 @@ int run(const std::vector<std::string>& words, Io& io) {
       const auto& r = v.rows[i];
       const auto& p = v.predictions[i];
       auto shown = [&](double x) { return r.memory ? fmt::format("{:.2f} GB", x / 1e9) : fmt::format("{:.4g} s", x); };
-      if (p.failed.empty()) all.rows.push_back({r.id, shown(r.value), shown(p.value), percent(p.error, true)});
+      if (p.failed.empty()) all.rows.push_back({r.id, shown(r.value), shown(p.value), percent_text(p.error, true)});
     }
     section.tables.push_back(std::move(all));
   }

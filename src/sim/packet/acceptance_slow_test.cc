@@ -4,26 +4,14 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "sim/packet/engine.h"
+#include "sim/packet/flows_for_tests.h"
 #include "sim/packet/summary.h"
 #include "sim/packet/traffic.h"
 
 namespace weft::sim::packet {
 namespace {
 
-Flow flow(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
-  Flow f;
-  f.from = from, f.to = to, f.bytes = bytes;
-  return f;
-}
-
-Outcome must(const Network& net, const Config& c, const std::vector<Flow>& flows, const RunControl& control = {}) {
-  auto out = simulate(net, c, flows, control);
-  EXPECT_TRUE(out.has_value()) << out.error().text();
-  return out ? *out : Outcome{};
-}
-
-Picos us(double t) { return to_picos(Seconds(t * 1e-6)); }
+using testing::flow, testing::must, testing::us;
 
 // Many fast hosts send Poisson streams into one slow port. Arrivals see time averages: waiting over service = ρ / (2(1 − ρ)).
 TEST(PacketQueueing, PoissonArrivalsFixedSize) {
@@ -126,9 +114,8 @@ TEST(PacketHtsim, PermutationMedians) {
     double sum = 0;
     for (int seed = 1; seed <= seeds; ++seed) {
       Config c;
-      c.htsim_framing();
-      c.classes[0].alpha = 0, c.classes[0].xoff = 100 * 4096, c.classes[0].xon_gap = 20 * 4096;
-      c.buffer = k * 1000 * 4096, c.seed = static_cast<std::uint64_t>(seed);
+      c.htsim_roce(k);
+      c.seed = static_cast<std::uint64_t>(seed);
       Outcome out = must(net, c, *traffic(net, "permutation", Bytes(2'000'000), c.seed));
       EXPECT_EQ(out.losses.total(), 0u);
       sum += static_cast<double>(acknowledged(out.flows).median.value()) * 1e-6;  // htsim reports the last ACK

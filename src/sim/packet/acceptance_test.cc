@@ -9,27 +9,15 @@
 #include "base/random.h"
 #include "sim/packet/deadlock.h"
 #include "sim/packet/ecmp.h"
-#include "sim/packet/engine.h"
 #include "sim/packet/fec.h"
+#include "sim/packet/flows_for_tests.h"
 #include "sim/packet/headroom.h"
 #include "sim/packet/summary.h"
 
 namespace weft::sim::packet {
 namespace {
 
-Flow flow(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
-  Flow f;
-  f.from = from, f.to = to, f.bytes = bytes;
-  return f;
-}
-
-Outcome must(const Network& net, const Config& c, const std::vector<Flow>& flows, const RunControl& control = {}) {
-  auto out = simulate(net, c, flows, control);
-  EXPECT_TRUE(out.has_value()) << out.error().text();
-  return out ? *out : Outcome{};
-}
-
-Picos us(double t) { return to_picos(Seconds(t * 1e-6)); }
+using testing::flow, testing::must, testing::us;
 
 // RoCEv2 over IPv4: 82 bytes a packet on the wire (preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4, gap 12).
 TEST(PacketAcceptance, PayloadRateOfOneFlow) {

@@ -21,6 +21,13 @@ Config& Config::htsim_framing() {
   return *this;
 }
 
+Config& Config::htsim_roce(int ports) {
+  htsim_framing();
+  classes[0].alpha = 0, classes[0].xoff = 100 * 4096, classes[0].xon_gap = 20 * 4096;
+  buffer = std::int64_t{ports} * 1000 * 4096;
+  return *this;
+}
+
 double red_probability(const ClassConfig& k, std::int64_t q) {
   if (k.kmax == 0 || q < k.kmin) return 0;
   if (q >= k.kmax) return 1;

@@ -117,6 +117,8 @@ struct Config {
   static Picos ack_timeout(int t) { return Picos(std::int64_t{4'096'000} << t); }
   // As htsim's RoCE frames packets: no headers, last packet padded, 64-byte ACKs in one class with the data.
   Config& htsim_framing();
+  // That and htsim's RoCE arguments for switches of so many ports: queues that pause at 100 packets and resume at 80.
+  Config& htsim_roce(int ports);
   std::int64_t data_frame() const { return mtu + header; }
   std::int64_t data_wire() const { return mtu + header + line_overhead; }
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "sim/packet/flows_for_tests.h"
 #include "sim/packet/random_networks_for_tests.h"
 #include "sim/packet/summary.h"
 #include "sim/packet/traffic.h"
@@ -11,28 +12,9 @@
 namespace weft::sim::packet {
 namespace {
 
-Flow flow(std::uint32_t from, std::uint32_t to, std::int64_t bytes, std::int64_t start_ps = 0) {
-  Flow f;
-  f.from = from, f.to = to, f.bytes = bytes, f.start = Picos(start_ps);
-  return f;
-}
+using testing::flow, testing::must;
 
-// htsim's RoCE arguments: queues that pause at 100 packets and resume at 80.
-Config htsim(std::int64_t ports = 16) {
-  Config c;
-  c.htsim_framing();
-  c.classes[0].alpha = 0, c.classes[0].xoff = 100 * 4096, c.classes[0].xon_gap = 20 * 4096;
-  c.buffer = ports * 1000 * 4096;
-  return c;
-}
-
-Outcome must(const Network& net, const Config& c, const std::vector<Flow>& flows, int threads = 1) {
-  RunControl control;
-  control.threads = threads;
-  auto out = simulate(net, c, flows, control);
-  EXPECT_TRUE(out.has_value()) << out.error().text();
-  return out ? *out : Outcome{};
-}
+Config htsim() { return Config().htsim_roce(16); }
 
 // 489 packets of 81.92 ns, then five more store-and-forward steps and six cables of 0.5 us: 43.4685 us.
 TEST(PacketEngine, OneFlowAloneTakesSerialisationAndLatency) {
@@ -90,9 +72,11 @@ TEST(PacketEngine, SameBytesOnAnyNumberOfThreads) {
     c.control = Control::kDcqcn;
     if (b != Balance::kFlow) c.recovery = Recovery::kSelective, c.reorder = 512, c.balance = b;
     auto flows = *traffic(net, "alltoall", Bytes(40'000), 3);
-    Outcome one = must(net, c, flows, 1);
+    Outcome one = must(net, c, flows);
     for (int threads : {2, 3}) {
-      Outcome many = must(net, c, flows, threads);
+      RunControl control;
+      control.threads = threads;
+      Outcome many = must(net, c, flows, control);
       ASSERT_EQ(many.packet_hops, one.packet_hops);
       ASSERT_EQ(many.end, one.end);
       for (std::size_t i = 0; i < flows.size(); ++i) ASSERT_EQ(many.flows[i].finished, one.flows[i].finished);
